@@ -1,9 +1,10 @@
-"""--speculate ngram and --draft: the same tokens, log-probabilities and ends as without, wherever text is generated."""
+"""--speculate and --draft: the same tokens, log-probabilities and ends as without, wherever text is generated."""
 
 import json
+import shutil
 import unittest
 
-from harness import BAD_INPUT
+from harness import BAD_INPUT, SOURCE
 from llm_case import GREEDY, LlmJob
 from serving import ServeCase
 from tiny_model import MODELS
@@ -132,6 +133,63 @@ class Speculate(LlmJob):
         self.job.write_text(job.replace("sequences = 4", 'sequences = 4\ndraft = "no.gguf"'))
         _, err = self.voltpile("run", self.job, "--output", "a.h5", expect=BAD_INPUT)
         self.assertIn('engine.draft = "no.gguf" does not exist', err)
+
+
+PREDICTING = SOURCE / "data/llm/goldens/glm4_moe_mtp"
+MTP = ("--speculate", "mtp")
+
+
+def write_tokenizer(folder, tokens):
+    """Gives a model without a tokenizer one of single bytes."""
+    printable = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    symbols = [chr(0x120), *map(chr, printable)][:tokens]  # the first is the space
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+    model = {"type": "BPE", "vocab": {symbol: i for i, symbol in enumerate(symbols)}, "merges": []}
+    (folder / "tokenizer.json").write_text(json.dumps({"model": model, "pre_tokenizer": byte_level, "decoder": byte_level}))
+
+
+class SpeculateWithPredictionLayer(LlmJob):
+    def setUp(self):
+        super().setUp()
+        self.model = self.folder / "model"
+        self.model.mkdir()
+        for name in ("config.json", "model.safetensors"):
+            shutil.copy(PREDICTING / name, self.model)
+        write_tokenizer(self.model, 160)
+
+    def generated(self, *options, ranks=None):
+        answer = json.loads(self.voltpile("generate", self.model, "And the LORD said", "-n", "40", "--ignore-end", "--cpu", "--json",
+                                          *options, ranks=ranks)[0])
+        return {key: value for key, value in answer.items() if key not in TIMES}
+
+    def test_same_text(self):
+        for options, ranks in (((), None), (("--temperature", "0.9", "--seed", "3"), None), (("--tensor", "2"), 2)):
+            with self.subTest(options=options):
+                plain, guessed = self.generated(*options, ranks=ranks), self.generated(*options, *MTP, ranks=ranks)
+                self.assertEqual(guessed["steps"] + guessed["right_tokens"], plain["steps"])
+                self.assertEqual(*({key: value for key, value in answer.items() if key not in GUESSES} for answer in (guessed, plain)))
+
+    def test_same_rows_of_a_job(self):
+        self.write_prompts({"prompt": "And the LORD said"[i:], "max_tokens": 10 + 3 * i} for i in range(6))
+        job = ("run", self.job, "--set", f"model.path={self.model}", "--output", "a.h5")
+        self.voltpile(*job)
+        plain = self.rows()
+        self.voltpile(*job, "--fresh", "--set", "engine.speculate=mtp")
+        self.assertEqual(self.rows(), plain)
+        out, _ = self.voltpile("plan", self.job, "--set", f"model.path={self.model}", "--set", "engine.speculate=mtp")
+        self.assertIn("beside the prediction layer with a cache of", out)
+
+    def test_refuses_what_cannot_work(self):
+        def refused(model, *options, ranks=None):
+            return self.voltpile("generate", model, "And", *MTP, "--cpu", *options, expect=BAD_INPUT, ranks=ranks)[1]
+
+        self.assertRegex(refused(MODEL), r"tiny-q8_0\.gguf is a Llama.* model without a layer that predicts further tokens")
+        self.assertIn("needs the whole model in one stage", refused(self.model, "--pipeline", "2", ranks=2))
+        weights = self.model / "model.safetensors"
+        content = weights.read_bytes()
+        weights.write_bytes(content.replace(b"layers.2.eh_proj", b"layers.2.xx_proj"))
+        self.assertIn("blk.2.nextn.eh_proj.weight is missing", refused(self.model))
+        self.generated()  # without the layer the model is complete
 
 
 class ServeWithGuesses(ServeCase):

@@ -1,9 +1,13 @@
-// Plans for a model and its draft model, on described machines. The GPUs of a t180 have 16 GB.
+// Plans for a model and its draft model or prediction layer, on described machines. The GPUs of a t180 have
+// 16 GB.
 #include "llm/replica/draft_plan.h"
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "base/error.h"
+#include "llm/model/model_files.h"
 #include "llm/model/synthetic_model.h"
 #include "plan/cluster_file.h"
 
@@ -94,6 +98,69 @@ TEST(DraftPlan, ReportsThatBothDoNotFit) {
         const std::string text = error.what();
         EXPECT_EQ(text.find("with the draft model in memory, the model does not fit"), 0U) << text;
     }
+}
+
+// ---- prediction layers
+
+class PredictionPlan : public testing::Test {
+  protected:
+    ReplicaRequest request(Speculate speculate) const {
+        ReplicaRequest request;
+        request.context = 256;
+        request.sequences = request.logits = 4;
+        request.replicas = 0;
+        request.speculate = speculate;
+        if (speculate == Speculate::Mtp) request.draft = layer_.get();
+        return request;
+    }
+    static std::string error_of(const std::function<void()>& work) {
+        try {
+            work();
+        } catch (const Error& error) {
+            return error.what();
+        }
+        return "no error";
+    }
+
+    ModelFiles model_{VOLTPILE_SOURCE_DIR "/data/llm/goldens/glm4_moe_mtp"};
+    std::unique_ptr<ModelSource> layer_ = model_.prediction_layer();
+};
+
+TEST_F(PredictionPlan, CountsHiddenRowsAndTheLayer) {
+    const Topology topology = cluster("t180.toml", 1);
+    const ReplicaPlan plan = plan_replica(model_, request(Speculate::Mtp), topology);
+    const ReplicaPlan alone = plan_replica(model_, request(Speculate::Ngram), topology);
+    ASSERT_TRUE(plan.draft);
+    const auto hidden = static_cast<std::uint64_t>(model_.config().hidden);
+    EXPECT_EQ(plan.stages[0].kv_per_token, alone.stages[0].kv_per_token + 2 * hidden);
+    EXPECT_EQ(plan.stages[0].weights, alone.stages[0].weights);
+    // Four sequences with eight guesses each.
+    const int logits = 4 + 4 * 8;
+    EXPECT_EQ(plan.request.prediction_logits(), logits);
+    EXPECT_EQ(plan.draft->request.limits().logits, logits);
+    EXPECT_EQ(plan.draft->request.prediction_logits(), 0);
+    EXPECT_EQ(plan.working, alone.working + 2 * hidden * logits);
+    EXPECT_EQ(plan.draft->stages[0].layer_end, 1);
+    std::uint64_t stored = 0;  // without embedding and head, which are copies of the model's
+    for (const ModelTensor& tensor : layer_->tensors()) stored += tensor.bytes();
+    EXPECT_EQ(plan.draft->stages[0].stored, stored + 2 * 6 * hidden);  // the router's weights as fp32
+    EXPECT_EQ(plan.draft->pages, plan.pages);
+}
+
+TEST_F(PredictionPlan, HasOnePipelineStage) {
+    const Topology host = cluster("t180.toml");
+    ReplicaRequest wanted = request(Speculate::Mtp);
+    const ReplicaPlan plan = plan_replica(model_, wanted, host);
+    EXPECT_EQ(plan.plan.teams.pipeline, 1);
+    EXPECT_EQ(plan.draft->plan.teams.places, plan.plan.teams.places);
+    wanted.tensor = 2;
+    EXPECT_EQ(plan_replica(model_, wanted, host).draft->plan.teams.tensor, 2);
+    wanted.tensor = 0;
+    wanted.pipeline = 2;
+    EXPECT_EQ(error_of([&] {
+                  plan_replica(model_, wanted, host);
+              }).find("2 pipeline stages: --speculate mtp needs the whole model in one stage"),
+              0U);
 }
 
 }  // namespace

@@ -178,5 +178,34 @@ TEST_P(OpsRowTest, GatheredRowsAreCopies) {
     EXPECT_EQ(side.down(floats), wanted);
 }
 
+// Rows go to the places of their tokens in pages, and come back from any of them.
+TEST_P(OpsRowTest, StoresRowsInPagesAndRecallsThem) {
+    const std::int64_t columns = 34;
+    const auto x = normals(4 * columns), before = normals(6 * kv_page_tokens * columns);
+    Side side(GetParam().make());
+    Batch batch;
+    batch.token = {0, 0, 0, 0};
+    batch.position = {15, 16, 3, 0};
+    batch.sequence = {0, 0, 1, -1};  // the last row is empty
+    batch.row_begin = {0, 2, 3};
+    batch.page_table = {4, 2, 5, 0};
+    batch.max_pages = 2;
+    batch.hidden_row = {4 * kv_page_tokens + 15, 2 * kv_page_tokens, 5 * kv_page_tokens + 3, 0};
+    BatchView rows = view(side, batch);
+    rows.hidden_row = side.up(batch.hidden_row);
+    const HiddenRows pages = side.hidden(before, columns);
+    const FloatRows recalled = side.rows(std::vector<float>(x.size()), columns);
+    side.ops->store_rows(side.hidden(x, columns), rows, pages);
+    side.ops->recall_rows(pages, rows, recalled);
+    std::vector<float> wanted = before;
+    for (std::size_t r = 0; r < 3; ++r)
+        std::copy_n(x.begin() + static_cast<std::ptrdiff_t>(r) * columns, columns,
+                    wanted.begin() + batch.hidden_row[r] * columns);
+    EXPECT_EQ(side.down(pages), wanted);
+    std::vector<float> of_rows(x.begin(), x.begin() + 3 * columns);
+    of_rows.insert(of_rows.end(), before.begin(), before.begin() + columns);
+    EXPECT_EQ(side.down(recalled), of_rows);
+}
+
 }  // namespace
 }  // namespace voltpile::llm

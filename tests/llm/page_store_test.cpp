@@ -1,4 +1,4 @@
-// Pages of the KV cache come back from host memory bit for bit, in all layers.
+// Pages of the KV cache come back from host memory bit for bit, in all layers, and so do their rows.
 #include "llm/decoder/page_store.h"
 
 #include "llm/ops_fixture.h"
@@ -48,7 +48,12 @@ TEST_P(PageStoreTest, KeepsPages) {
         std::vector<std::uint8_t> bytes(shape.bytes());
         for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random());
         ops->upload(cache.layer(0).keys, bytes.data(), bytes.size());
-        PageStore store(*ops, cache, 2);
+        constexpr std::size_t row_bytes = 40;
+        const auto rows = ops->allocate(5 * row_bytes);
+        std::string text(5 * row_bytes, ' ');
+        for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('0' + i / row_bytes);
+        ops->upload(rows->data(), text.data(), text.size());
+        PageStore store(*ops, cache, {static_cast<std::byte*>(rows->data()), row_bytes}, 2);
         const std::string one = page_of(*ops, cache, 1), four = page_of(*ops, cache, 4),
                           zero = page_of(*ops, cache, 0);
         EXPECT_EQ(one.size(), shape.page_bytes());
@@ -60,6 +65,10 @@ TEST_P(PageStoreTest, KeepsPages) {
         EXPECT_EQ(page_of(*ops, cache, 1), four);
         EXPECT_EQ(page_of(*ops, cache, 4), zero);
         EXPECT_EQ(page_of(*ops, cache, 0), zero);
+        ops->download(text.data(), rows->data(), text.size());
+        std::string wanted;
+        for (const char page : {'0', '4', '1', '3', '0'}) wanted += std::string(row_bytes, page);
+        EXPECT_EQ(text, wanted);
     }
 }
 

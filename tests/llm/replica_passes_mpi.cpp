@@ -2,6 +2,7 @@
 // (tests/CMakeLists.txt).
 #include "llm/session/session.h"
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -75,6 +76,32 @@ TEST(ReplicaPasses, ContinueLikeTransformers) {
         write_over(tensor, ranks / tensor, Speculate::Ngram);
         write_over(tensor, ranks / tensor, Speculate::Draft, "tiny-q8_0.gguf");
     }
+}
+
+// The layer of a model that predicts further tokens guesses on all ranks of a tensor-parallel group. The
+// expected tokens come from transformers.
+TEST(ReplicaPasses, ContinueLikeTransformersWithAPredictionLayer) {
+    const std::string name = VOLTPILE_SOURCE_DIR "/data/llm/goldens/glm4_moe_mtp";
+    const auto model = LanguageModel::open(world(), {.path = name});
+    const auto golden = nlohmann::json::parse(std::ifstream(name + "/golden.json"));
+    const nlohmann::json texts = {{{"prompt_ids", golden["prompt"]}, {"ids", golden["greedy"]}}};
+    ReplicaRequest request;
+    request.tensor = std::min(world().size(), 2);
+    request.device = DeviceChoice::Cpu;
+    request.context = 64;
+    request.sequences = 3;
+    request.rows = 40;
+    request.logits = request.sequences;
+    request.speculate = Speculate::Mtp;
+    request.draft_tokens = 3;
+    open_prediction_layer(&world(), *model, request);
+    const ReplicaPlan plan = agreed_plan(session(), model->source(), request);
+    EXPECT_EQ(plan.plan.teams.pipeline, 1);
+    with_session(session(), *model, plan, [&](Session& here) {
+        here.answer({.many = true, .text = false}, [&](Engine& engine) { write_all(engine, texts); });
+    });
+    request.pipeline = 2;
+    EXPECT_THROW(agreed_plan(session(), model->source(), request), Error);
 }
 
 TEST(PassMessage, RejectsTheWrongLength) {

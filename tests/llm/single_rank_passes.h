@@ -11,11 +11,15 @@ namespace voltpile::llm {
 
 class SingleRankPasses final : public PassExecutor {
   public:
-    // Takes lanes and feeds from `settings`, to act like a pipeline with several stages.
-    SingleRankPasses(const ModelSource& model, Ops& ops, const SchedulerSettings& settings)
+    // Takes lanes and feeds from `settings`, to act like a pipeline with several stages. prediction_logits,
+    // predicts_for: see DecoderSettings.
+    SingleRankPasses(const ModelSource& model, Ops& ops, const SchedulerSettings& settings,
+                     int prediction_logits = 0, const Decoder* predicts_for = nullptr)
         : settings_(settings),
-          decoder_(model, ops, links_, decoder_settings(model, settings)),
+          decoder_(model, ops, links_, decoder_settings(model, settings, prediction_logits, predicts_for)),
           runner_(decoder_, ops, settings.limits) {}
+
+    const Decoder& decoder() const { return decoder_; }
 
     int lanes() const override { return settings_.lanes; }
     bool feeds() const override { return settings_.feeds; }
@@ -54,12 +58,15 @@ class SingleRankPasses final : public PassExecutor {
         last_drawn_ = runner_.send_draws().wait().tokens;
         drawn_.push_back(last_drawn_);
     }
-    static DecoderSettings decoder_settings(const ModelSource& model, const SchedulerSettings& settings) {
+    static DecoderSettings decoder_settings(const ModelSource& model, const SchedulerSettings& settings,
+                                            int prediction_logits, const Decoder* predicts_for) {
         DecoderSettings decoder;
         decoder.layer_end = static_cast<int>(model.config().layers);
         decoder.pages = settings.pages;
         decoder.host_pages = settings.host_pages;
         decoder.limits = settings.limits;
+        decoder.prediction_logits = prediction_logits;
+        decoder.predicts_for = predicts_for;
         return decoder;
     }
 

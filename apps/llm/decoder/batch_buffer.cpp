@@ -25,7 +25,7 @@ void check_limits(const Batch& batch, const BatchLimits& limits) {
 std::size_t upload_bytes(const Batch& batch) {
     std::size_t bytes = 0;
     for (const auto* array : {&batch.token, &batch.position, &batch.sequence, &batch.row_begin,
-                              &batch.logit_row, &batch.page_table, &batch.adapter})
+                              &batch.logit_row, &batch.page_table, &batch.adapter, &batch.hidden_row})
         bytes += UploadBlock::bytes_of<std::int32_t>(array->size());
     return bytes;
 }
@@ -47,6 +47,7 @@ BatchView add_to(UploadBlock& block, const Batch& batch) {
     view.logit_row = add(batch.logit_row);
     view.page_table = add(batch.page_table);
     if (!batch.adapter.empty()) view.adapter = add(batch.adapter);
+    if (!batch.hidden_row.empty()) view.hidden_row = add(batch.hidden_row);
     for (const std::int32_t position : batch.position)
         view.max_context = std::max(view.max_context, position + 1);
     for (std::size_t s = 0; s < sequences; ++s)

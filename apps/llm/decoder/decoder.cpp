@@ -25,8 +25,9 @@ void Decoder::send(const BatchView& batch) {
 FloatRows Decoder::compute(const BatchView& batch) {
     const FloatRows x = floats(buffers_.x, batch.rows, config_.hidden);
     if (first_stage())
-        ops_.embed(*embedding_, batch, static_cast<float>(config_.embedding_scale / config_.residual_scale),
+        ops_.embed(embedding(), batch, static_cast<float>(config_.embedding_scale / config_.residual_scale),
                    x);
+    if (predicts()) join_hidden(x, batch);
     FloatRows delta;
     for (std::size_t i = 0; i < layers_.size(); ++i) {
         run_layer(layers_[i], static_cast<int>(i), x, delta, batch, cache_->layer(static_cast<int>(i)));
@@ -112,27 +113,67 @@ HiddenRows Decoder::run_attention(const Layer& layer, int number, HiddenRows nor
     return attended;
 }
 
-FloatRows Decoder::run_head(FloatRows x, FloatRows delta, const BatchView& batch) {
+void Decoder::join_hidden(FloatRows x, const BatchView& batch) {
+    const HiddenRows normed = normed_rows(x.rows);
+    const FloatRows partial = floats(buffers_.partial, x.rows, config_.hidden);
+    const auto norm = [&](FloatRows rows, const std::unique_ptr<OpsMemory>& weight) {
+        ops_.add_rms_norm(rows, {}, static_cast<const float*>(weight->data()), stream_eps(), normed,
+                          {0, Input});
+    };
+    norm(x, prediction_.embedding_norm);
+    ops_.matmul(normed, *prediction_.of_embedding, x);
+    ops_.recall_rows(settings_.predicts_for->hidden_rows(), batch, partial);
+    norm(partial, prediction_.hidden_norm);
+    ops_.matmul(normed, *prediction_.of_hidden, partial);
+    ops_.add_rms_norm(x, partial, nullptr, stream_eps(), normed, {0, Input});
+}
+
+HiddenRows Decoder::predicted_rows(std::int64_t rows) const {
+    const HiddenRows all = hidden_rows();
+    const std::int64_t first = all.rows - settings_.prediction_logits;
+    const auto skipped = static_cast<std::size_t>(first * all.columns) * bytes_of(ops_.hidden_element());
+    return {static_cast<std::byte*>(all.data) + skipped, rows, all.columns};
+}
+
+// Computes the rows that the head multiplies, one for each row of logits. With a prediction layer, those of
+// all rows are kept.
+HiddenRows Decoder::head_input(FloatRows x, FloatRows delta, const BatchView& batch) {
+    const auto* const weight = static_cast<const float*>(output_norm_->data());
+    const int layer = static_cast<int>(config_.layers) - 1;
+    if (hidden_rows_) {
+        const HiddenRows all = normed_rows(batch.rows);
+        const HiddenRows chosen = hidden(buffers_.head_input, batch.logits, config_.hidden);
+        ops_.add_rms_norm(x, delta, weight, stream_eps(), all, {layer, FeedForward});
+        ops_.store_rows(all, batch, hidden_rows());
+        if (batch.logits > 0) ops_.gather_rows(all, batch, chosen);
+        return chosen;
+    }
     const FloatRows last = floats(buffers_.last, batch.logits, config_.hidden);
     const FloatRows last_delta = floats(buffers_.last_partial, batch.logits, config_.hidden);
-    const HiddenRows normed = normed_rows(batch.logits);
-    const FloatRows logits = floats(buffers_.logits, batch.logits, config_.vocab);
-    if (batch.logits == 0) return logits;
+    const HiddenRows normed =
+        predicts() ? settings_.predicts_for->predicted_rows(batch.logits) : normed_rows(batch.logits);
+    if (batch.logits == 0) return normed;
     ops_.gather_float_rows(x, batch, last);
     if (delta.data != nullptr) ops_.gather_float_rows(delta, batch, last_delta);
-    ops_.add_rms_norm(last, delta.data != nullptr ? last_delta : FloatRows{},
-                      static_cast<const float*>(output_norm_->data()), stream_eps(), normed,
-                      {static_cast<int>(config_.layers) - 1, LastFeedForward});
+    ops_.add_rms_norm(last, delta.data != nullptr ? last_delta : FloatRows{}, weight, stream_eps(), normed,
+                      {layer, LastFeedForward});
+    return normed;
+}
+
+FloatRows Decoder::run_head(FloatRows x, FloatRows delta, const BatchView& batch) {
+    const HiddenRows normed = head_input(x, delta, batch);
+    const FloatRows logits = floats(buffers_.logits, batch.logits, config_.vocab);
+    if (batch.logits == 0) return logits;
     const auto cap = static_cast<float>(config_.logit_soft_cap);
     if (settings_.ranks == 1) {
-        ops_.matmul(normed, head_ ? *head_ : *embedding_, logits);
+        ops_.matmul(normed, head(), logits);
         if (cap > 0) ops_.soft_cap(logits, cap);
         return logits;
     }
     const std::int64_t words = (config_.vocab + settings_.ranks - 1) / settings_.ranks;
-    const FloatRows part = floats(buffers_.logits_part, batch.logits, head_->rows());
+    const FloatRows part = floats(buffers_.logits_part, batch.logits, head().rows());
     const FloatRows parts = floats(buffers_.logits_parts, batch.logits * settings_.ranks, words);
-    ops_.matmul(normed, *head_, part);
+    ops_.matmul(normed, head(), part);
     if (cap > 0) ops_.soft_cap(part, cap);
     // Ranks with fewer words than others leave the end of their piece unused.
     links_.all_gather({part.data, batch.logits, words}, parts);

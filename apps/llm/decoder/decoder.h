@@ -20,6 +20,8 @@
 
 namespace voltpile::llm {
 
+class Decoder;
+
 struct DecoderSettings {
     int rank = 0;  // in the tensor-parallel group
     int ranks = 1;
@@ -36,6 +38,12 @@ struct DecoderSettings {
     int experts_on_host = 0;
     int streamed_rows = 0;  // see HostExpertShape
     BatchLimits limits;
+    // The most rows of logits in a pass of the prediction layer; 0: none uses this decoder. See
+    // Decoder::hidden_rows().
+    int prediction_logits = 0;
+    // Of a prediction layer: the decoder of its model, on the same device; it must outlive this one. nullptr:
+    // the model is none.
+    const Decoder* predicts_for = nullptr;
     std::function<void(std::uint64_t)> loaded;  // callback with the bytes of each matrix loaded; may be empty
 };
 
@@ -77,6 +85,12 @@ class Decoder {
     std::size_t cache_bytes() const { return cache_shape_.bytes(); }
     // Whether BatchView::adapter must be set in every pass.
     bool always_adapted() const { return has_adapters_ && settings_.batch_invariant; }
+    // Whether BatchView::hidden_row must be set in every pass.
+    bool predicts() const { return settings_.predicts_for != nullptr; }
+    // The inputs of the head. First those of the tokens in the KV cache: the token at index i of a page p has
+    // row p * kv_page_tokens + i. Behind them come settings.prediction_logits rows for the last pass of the
+    // prediction layer, one for each of its rows of logits. Only with prediction_logits.
+    HiddenRows hidden_rows() const { return hidden(hidden_rows_, hidden_row_count(), config_.hidden); }
     bool first_stage() const { return settings_.layer_begin == 0; }
     bool last_stage() const { return settings_.layer_end == static_cast<int>(config_.layers); }
 
@@ -100,8 +114,13 @@ class Decoder {
     };
     // Activations, large enough for the largest pass.
     struct Buffers {
-        std::unique_ptr<OpsMemory> x, partial, hidden, qkv, squares, last, last_partial, logits_part,
-            logits_parts, logits;
+        std::unique_ptr<OpsMemory> x, partial, hidden, qkv, squares, last, last_partial, head_input,
+            logits_part, logits_parts, logits;
+    };
+    // What a prediction layer has before its decoder layer.
+    struct Prediction {
+        std::unique_ptr<OpsMemory> embedding_norm, hidden_norm;
+        std::unique_ptr<WeightMatrix> of_embedding, of_hidden;  // the halves of eh_proj
     };
 
     // experts_on_host: whether experts of the layer, if it has any, stay in host memory.
@@ -117,6 +136,19 @@ class Decoder {
     }
     void place_attended(const TensorShard& shard, Layer& layer);
     void load_ends(const WeightLoader& loader);
+    void load_prediction(const WeightLoader& loader);
+    const WeightMatrix& embedding() const {
+        return embedding_ ? *embedding_ : settings_.predicts_for->embedding();
+    }
+    const WeightMatrix& head() const {
+        if (head_) return *head_;
+        return predicts() ? settings_.predicts_for->head() : embedding();
+    }
+    std::int64_t hidden_row_count() const {
+        return std::int64_t{settings_.pages} * kv_page_tokens + settings_.prediction_logits;
+    }
+    // Returns the rows of hidden_rows() that the last pass of the prediction layer fills.
+    HiddenRows predicted_rows(std::int64_t rows) const;
     void allocate_buffers(bool gates_apart);
     HiddenRows normed_rows(std::int64_t rows) const {
         return {joint_ != nullptr ? joint_ : buffers_.hidden->data(), rows, config_.hidden};
@@ -128,7 +160,10 @@ class Decoder {
                              const KvLayer& cache);
     // Ops::add_rms_norm(), with the sum of delta over the ranks if the links join sums and norms.
     void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, SentinelPlace place);
+    // Computes the input of a prediction layer's decoder layer. x: embeddings, then the input.
+    void join_hidden(FloatRows x, const BatchView& batch);
     FloatRows run_head(FloatRows x, FloatRows delta, const BatchView& batch);
+    HiddenRows head_input(FloatRows x, FloatRows delta, const BatchView& batch);
     std::string clamp_advice(const SentinelPlace& place) const;
     static HiddenRows hidden(const std::unique_ptr<OpsMemory>& memory, std::int64_t rows,
                              std::int64_t columns) {
@@ -151,8 +186,11 @@ class Decoder {
     std::unique_ptr<PageStore> page_store_;  // null without host_pages
     RopeFrequencies rope_, window_rope_;     // of all layers; of those that slide
     std::unique_ptr<OpsMemory> rope_memory_, window_rope_memory_;
-    std::unique_ptr<WeightMatrix> embedding_, head_;  // head_: null if it is embedding_
+    // Null if they are those of settings_.predicts_for. head_: also if it is embedding_.
+    std::unique_ptr<WeightMatrix> embedding_, head_;
     std::unique_ptr<OpsMemory> output_norm_;
+    Prediction prediction_;                   // empty unless predicts()
+    std::unique_ptr<OpsMemory> hidden_rows_;  // null without prediction_logits
     std::vector<Layer> layers_;
     // Null if all experts of this stage are on the device. Ends before the layers, because its threads may
     // still read their weights.

@@ -40,7 +40,17 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
                    settings.cache,
                    config_.latent.kv_rank > 0},
       cache_(std::make_unique<KvCache>(ops, cache_shape_)) {
-    if (settings.host_pages > 0) page_store_ = std::make_unique<PageStore>(ops, *cache_, settings.host_pages);
+    if (settings.prediction_logits > 0)
+        hidden_rows_ = ops.allocate(static_cast<std::size_t>(hidden_row_count() * config_.hidden) *
+                                    bytes_of(ops.hidden_element()));
+    if (settings.host_pages > 0) {
+        PageRows rows;
+        if (hidden_rows_)
+            rows = {
+                static_cast<std::byte*>(hidden_rows_->data()),
+                static_cast<std::size_t>(kv_page_tokens * config_.hidden) * bytes_of(ops.hidden_element())};
+        page_store_ = std::make_unique<PageStore>(ops, *cache_, rows, settings.host_pages);
+    }
     const WeightLoader loader(model, ops, share_, settings.loaded);
     std::vector<float> factors;
     if (config_.rope_factors) factors = loader.vector(model.tensor("rope_freqs.weight"));
@@ -51,6 +61,7 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
         window_rope_memory_ = loader.memory(window_rope_.frequencies);
     }
     load_ends(loader);
+    if (predicts()) load_prediction(loader);
     allocate_buffers(gates_apart(model));
     const int on_host = first_layer_on_host(config_, settings_.experts_on_host);
     if (on_host < settings_.layer_end)
@@ -159,17 +170,31 @@ void Decoder::place_attended(const TensorShard& shard, Layer& layer) {
 
 void Decoder::load_ends(const WeightLoader& loader) {
     const ModelSource& model = loader.model();
-    const ModelTensor& embedding = model.tensor("token_embd.weight");
-    if (first_stage()) embedding_ = loader.matrix(embedding, whole(embedding));
+    const auto& prediction = config_.prediction;
+    if (first_stage() && (!prediction || prediction->own_embedding)) {
+        const ModelTensor& embedding = model.tensor("token_embd.weight");
+        embedding_ = loader.matrix(embedding, whole(embedding));
+    }
     if (!last_stage()) return;
     output_norm_ = norm(loader, model.tensor("output_norm.weight"), static_cast<float>(config_.logit_scale));
     for (int rank = 0; rank < settings_.ranks; ++rank)
         word_begin_.push_back(
             static_cast<std::int64_t>(rank_share(model, rank, settings_.ranks).words.begin));
     word_begin_.push_back(config_.vocab);
-    const bool shared = first_stage() && settings_.ranks == 1 && config_.tied_embeddings;
+    const bool shared =
+        prediction ? !prediction->own_head : first_stage() && settings_.ranks == 1 && config_.tied_embeddings;
     if (!shared)
         head_ = loader.matrix(model.head(), {share_.words.begin, share_.words.end, 0, model.head().columns});
+}
+
+void Decoder::load_prediction(const WeightLoader& loader) {
+    const ModelSource& model = loader.model();
+    prediction_.embedding_norm = norm(loader, model.layer_tensor(0, "nextn.enorm.weight"));
+    prediction_.hidden_norm = norm(loader, model.layer_tensor(0, "nextn.hnorm.weight"));
+    const ModelTensor& projection = model.layer_tensor(0, "nextn.eh_proj.weight");
+    const auto columns = static_cast<std::size_t>(config_.hidden);
+    prediction_.of_embedding = loader.matrix(projection, {0, projection.rows, 0, columns});
+    prediction_.of_hidden = loader.matrix(projection, {0, projection.rows, columns, 2 * columns});
 }
 
 void Decoder::allocate_buffers(bool gates_apart) {
@@ -195,8 +220,12 @@ void Decoder::allocate_buffers(bool gates_apart) {
     feed_forward_buffers_ = std::make_unique<FeedForwardBuffers>(ops_, config_, share_, rows, gates_apart);
     if (!last_stage()) return;
     const std::int64_t logits = settings_.limits.logits;
-    buffers_.last = floats(logits, config_.hidden);
-    buffers_.last_partial = floats(logits, config_.hidden);
+    if (hidden_rows_) {
+        buffers_.head_input = hidden(logits, config_.hidden);
+    } else {
+        buffers_.last = floats(logits, config_.hidden);
+        buffers_.last_partial = floats(logits, config_.hidden);
+    }
     buffers_.logits = floats(logits, config_.vocab);
     if (settings_.ranks == 1) return;
     const std::int64_t words = (config_.vocab + settings_.ranks - 1) / settings_.ranks;

@@ -9,11 +9,17 @@
 
 namespace voltpile::llm {
 
+// Rows that each page has beside its keys and values, and that move with it.
+struct PageRows {
+    std::byte* data = nullptr;  // of the first page
+    std::size_t bytes = 0;      // of a page; 0: there are none
+};
+
 class PageStore {
   public:
-    // slots: pages in host memory. cache, ops: must outlive this object. Throws DeviceError if the host has
-    // not enough memory that a GPU can copy from.
-    PageStore(Ops& ops, const KvCache& cache, int slots);
+    // slots: pages in host memory. cache, ops and the rows must outlive this object. Throws DeviceError if
+    // the host has not enough memory that a GPU can copy from.
+    PageStore(Ops& ops, const KvCache& cache, const PageRows& rows, int slots);
 
     // Enqueues copies between pages and slots, in this order.
     void move(std::span<const PageMove> moves);
@@ -21,7 +27,8 @@ class PageStore {
   private:
     Ops& ops_;
     const KvCache& cache_;
-    std::unique_ptr<OpsMemory> memory_;  // (slots, layers, parts of a page)
+    PageRows rows_;
+    std::unique_ptr<OpsMemory> memory_;  // (slots, layers, parts of a page), each with the page's rows behind
 };
 
 }  // namespace voltpile::llm

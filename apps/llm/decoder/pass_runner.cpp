@@ -65,7 +65,7 @@ T value_at(std::span<const std::byte> bytes, std::size_t index) {
 }
 
 // The largest upload of a pass within the limits, without token histories and logit biases.
-std::size_t most_bytes(const BatchLimits& limits) {
+std::size_t most_bytes(const BatchLimits& limits, bool predicts) {
     const auto rows = static_cast<std::size_t>(limits.rows), logits = static_cast<std::size_t>(limits.logits),
                sequences = static_cast<std::size_t>(limits.sequences);
     Batch batch;
@@ -76,6 +76,7 @@ std::size_t most_bytes(const BatchLimits& limits) {
     batch.logit_row.resize(logits);
     batch.page_table.resize(sequences * static_cast<std::size_t>(limits.pages_per_sequence));
     batch.adapter.resize(rows);
+    if (predicts) batch.hidden_row.resize(rows);
     const SamplingSettings greedy;
     return upload_bytes(batch) + upload_bytes(std::vector(logits, SamplingRow{&greedy, 0, nullptr}));
 }
@@ -107,6 +108,7 @@ Batch filled_up(Batch batch, const StepShape& shape) {
     batch.position.resize(rows, 0);
     batch.sequence.resize(rows, -1);
     if (!batch.adapter.empty()) batch.adapter.resize(rows, -1);
+    if (!batch.hidden_row.empty()) batch.hidden_row.resize(rows, 0);
     return batch;
 }
 
@@ -118,7 +120,8 @@ PassRunner::PassRunner(Decoder& decoder, Ops& ops, const BatchLimits& limits, bo
       block_(ops),
       draw_block_(ops),
       drawn_(ops.allocate(values_bytes(static_cast<std::size_t>(limits.logits), Ops::most_top))) {
-    block_.begin(most_bytes(limits));  // allocates now, so that addresses in recordings stay valid
+    block_.begin(
+        most_bytes(limits, decoder.predicts()));  // allocates now, so that addresses in recordings stay valid
     for (int i = 0; i < most_under_way; ++i) copies_.push_back(ops.make_host_copy(drawn_->bytes()));
 }
 
@@ -149,6 +152,7 @@ void PassRunner::enqueue_pass(const Batch& batch, const Rows& sampling) {
         shape =
             step_shape(static_cast<int>(batch.token.size()), std::ranges::max(batch.position) + 1, limits_);
     Batch sent = replays ? filled_up(rows_apart(batch), shape) : batch;
+    if (decoder_.predicts()) sent.hidden_row.resize(sent.token.size(), 0);  // none in measured passes
     if (decoder_.always_adapted()) sent.adapter.resize(sent.token.size(), -1);
     std::vector<SamplingRow> rows;
     if (sampling) rows = filled_up(*sampling, decoder_.last_stage() ? sent.logit_row.size() : 0);

@@ -42,12 +42,22 @@ int ModelDrafter::most(const Sequence& sequence, int more) const {
     return std::max(0, settings_.context + 1 - static_cast<int>(sequence.tokens.size()) - more);
 }
 
+// The rows of a prediction layer depend on the first token and the adapter too, so only sequences with the
+// same ones may share pages.
+void ModelDrafter::begin_prediction(const Sequence& sequence, Sequence& cached) const {
+    cached.adapter =
+        static_cast<int>(settings_.vocabulary) * (sequence.adapter + 1) + sequence.tokens.front();
+    cached.beginning = PrefixCache::beginning_of(cached.adapter);
+}
+
 // Takes over the tokens that the sequence has got since the last call.
 ModelDrafter::State& ModelDrafter::follow(const Sequence& sequence) {
-    State& state = states_[sequence.id];
+    const auto [found, is_new] = states_.try_emplace(sequence.id);
+    State& state = found->second;
     state.used = calls_;
     Sequence& cached = state.cached;
-    const auto known = static_cast<std::ptrdiff_t>(cached.tokens.size());
+    if (is_new && settings_.hidden_rows) begin_prediction(sequence, cached);
+    const auto known = static_cast<std::ptrdiff_t>(cached.tokens.size()) + skipped();
     state.unknown = state.unknown || !std::all_of(sequence.tokens.begin() + known, sequence.tokens.end(),
                                                   [this](std::int32_t token) { return knows(token); });
     cached.tokens.insert(cached.tokens.end(), sequence.tokens.begin() + known, sequence.tokens.end());
@@ -58,6 +68,14 @@ ModelDrafter::State& ModelDrafter::follow(const Sequence& sequence) {
     }
     state.ahead.clear();
     return state;
+}
+
+void ModelDrafter::add_hidden_rows(const Sequence& sequence, int begin, int count,
+                                   std::vector<std::int32_t>& rows) const {
+    if (!settings_.hidden_rows) return;
+    for (int position = begin; position < begin + count; ++position)
+        rows.push_back(sequence.pages[static_cast<std::size_t>(position / kv_page_tokens)] * kv_page_tokens +
+                       position % kv_page_tokens);
 }
 
 // Gives a sequence of this call pages for so many tokens. Takes them from sequences that no recent call had.
@@ -87,6 +105,7 @@ std::vector<ModelDrafter::Writing> ModelDrafter::read(Call& call) {
     const auto unused = std::make_shared<const SamplingSettings>();
     PlannedPass pass;
     BatchBuilder builder;
+    std::vector<std::int32_t> hidden_rows;
     std::vector<Writing> writing;
     int rows = 0, sequences = 0;
     for (const std::size_t i : order) {
@@ -109,6 +128,7 @@ std::vector<ModelDrafter::Writing> ModelDrafter::read(Call& call) {
                     all     ? WantLogits::All
                     : draws ? WantLogits::Last
                             : WantLogits::None);
+        add_hidden_rows(*task.sequence, cached.computed, piece, hidden_rows);
         if (all)
             pass.draws.insert(pass.draws.end(), static_cast<std::size_t>(piece - 1),
                               Draw{unused, 0, nullptr});
@@ -123,6 +143,7 @@ std::vector<ModelDrafter::Writing> ModelDrafter::read(Call& call) {
     }
     if (rows == 0) return {};
     pass.batch = builder.take();
+    pass.batch.hidden_row = std::move(hidden_rows);
     ++pass_;
     passes_.enqueue(pass);
     if (writing.empty()) passes_.collect();
@@ -133,13 +154,16 @@ std::vector<ModelDrafter::Writing> ModelDrafter::read(Call& call) {
 std::vector<ModelDrafter::Writing> ModelDrafter::write(Call& call, std::vector<Writing> writing, bool feed) {
     PlannedPass pass;
     BatchBuilder builder;
+    std::vector<std::int32_t> hidden_rows;
     for (Writing& each : writing) {
         const Sequence& sequence = *call.tasks[each.task].sequence;
         const std::vector<std::int32_t>& guess = call.guesses[each.task];
         std::size_t& fed = call.fed[each.task];
         const std::int32_t token = feed ? -1 - static_cast<std::int32_t>(each.draw) : guess.back();
         builder.add(states_.at(sequence.id).cached.pages, {&token, 1},
-                    static_cast<int>(sequence.tokens.size() + fed), WantLogits::Last);
+                    static_cast<int>(sequence.tokens.size() + fed) - skipped(), WantLogits::Last);
+        if (settings_.hidden_rows)
+            hidden_rows.push_back(*settings_.hidden_rows + static_cast<std::int32_t>(each.draw));
         ++fed;
         each.draw = pass.draws.size();
         // With `feed`, the draw does not depend on the guesses, but on their number.
@@ -147,6 +171,7 @@ std::vector<ModelDrafter::Writing> ModelDrafter::write(Call& call, std::vector<W
                                         sequence.drawn + static_cast<int>(fed)));
     }
     pass.batch = builder.take();
+    pass.batch.hidden_row = std::move(hidden_rows);
     ++pass_;
     passes_.enqueue(pass);
     return writing;
@@ -190,7 +215,7 @@ std::vector<std::vector<std::int32_t>> ModelDrafter::guess(std::span<const Task>
         }
         writing = std::move(next);
     }
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
+    for (std::size_t i = 0; i < tasks.size() && !settings_.hidden_rows; ++i) {
         const std::vector<std::int32_t>& guess = call.guesses[i];
         const std::size_t kept = std::min(call.fed[i], guess.size());
         states_.at(tasks[i].sequence->id)

@@ -4,8 +4,13 @@
 //
 // Guesses are drawn with the settings, the seed and the number of the draw that the large model will use. So
 // they agree as often as the two models allow, also where tokens are sampled.
+//
+// A prediction layer (prediction_layer.h) has a row for each token but the first, which also needs the hidden
+// row of the token before it. So its cache has the sequence without its first token, and has nothing of
+// guesses: their rows are computed again, with the hidden rows of the large model.
 #pragma once
 
+#include <optional>
 #include <unordered_map>
 
 #include "llm/engine/drafter.h"
@@ -23,6 +28,10 @@ struct ModelDrafterSettings {
     std::int64_t vocabulary = 0;
     std::vector<std::int64_t> end_ids;  // nothing is guessed after these
     PassPace pace;                      // of decode steps, known
+    // The model is the prediction layer of the large one. It guesses from the hidden rows of the large
+    // model's tokens, and then from those of its own last pass, which begin at this index of
+    // Decoder::hidden_rows().
+    std::optional<int> hidden_rows = {};
 };
 
 class ModelDrafter final : public Drafter {
@@ -47,6 +56,11 @@ class ModelDrafter final : public Drafter {
         std::uint64_t used = 0;           // the last call of guess() with this sequence
         bool unknown = false;             // it has a token that the model does not know
     };
+    int skipped() const { return settings_.hidden_rows ? 1 : 0; }  // tokens at the beginning without a row
+    void begin_prediction(const Sequence& sequence, Sequence& cached) const;
+    // Adds the hidden rows of the next `count` rows of a sequence to those of a batch.
+    void add_hidden_rows(const Sequence& sequence, int begin, int count,
+                         std::vector<std::int32_t>& rows) const;
     // A sequence with a draw in the pass in flight.
     struct Writing {
         std::size_t task = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,6 +77,13 @@ struct LatentAttention {
     bool split = false;          // attn_k_b and attn_v_b instead of attn_kv_b
 };
 
+// A layer behind the last of a model that predicts further tokens, see prediction_layer.h.
+struct PredictionLayer {
+    std::int64_t number = 0;     // among the layers of its model
+    bool own_embedding = false;  // otherwise it uses that of its model
+    bool own_head = false;       // likewise
+};
+
 struct ModelConfig {
     const ModelFamily* family = nullptr;  // never null in a config that was read
     LayerBlocks blocks;
@@ -92,8 +100,11 @@ struct ModelConfig {
     std::int64_t context = 0;    // tokens
     Experts experts;
     std::vector<bool> layer_dense;  // which layers of a mixture have no experts; empty: none
-    // Layers behind the last that predict further tokens (MTP). Their tensors are ignored.
+    // Layers behind the last that predict further tokens (MTP), see prediction_layer.h. `layers` and the
+    // tensors of the model leave them out.
     std::int64_t prediction_layers = 0;
+    // Set if this describes the first of these layers, as a model with one layer.
+    std::optional<PredictionLayer> prediction;
     double rms_eps = 0;
     double rope_theta = 10000;
     RopeStyle rope_style = RopeStyle::HalfSplit;

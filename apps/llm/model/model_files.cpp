@@ -18,6 +18,7 @@
 #include "llm/model/hf_config.h"
 #include "llm/model/packed/expert_stacks.h"
 #include "llm/model/packed/unpack_tensors.h"
+#include "llm/model/prediction_layer.h"
 #include "llm/model/safetensors_file.h"
 #include "llm/model/tensor_names.h"
 #include "llm/model/tensor_table.h"
@@ -58,25 +59,33 @@ void erase_prediction_layers(const ModelConfig& config, TensorFiles& files) {
     std::erase_if(files.tensors, [&](const auto& entry) { return is_for_prediction(entry.first, config); });
 }
 
-// Reads the description and gives all tensors their canonical names.
-ModelConfig config_of(TensorFiles& files) {
+// Reads the description and gives all tensors their canonical names. prediction: those of the first
+// prediction layer, and its description.
+ModelConfig config_of(TensorFiles& files, bool prediction) {
+    const auto keep = [&](const ModelConfig& config) {
+        if (prediction)
+            keep_prediction_layer(config, files);
+        else
+            erase_prediction_layers(config, files);
+    };
     if (files.gguf) {
         ModelConfig config = config_from_gguf(*files.gguf, files.tensors);
-        erase_prediction_layers(config, files);
+        keep(config);
         if (!config.family->gguf_names.empty())
             files.rename([&](std::string_view name) { return canonical_name_of_gguf(name, *config.family); });
+        if (prediction) config = as_model(config, files);
         unstack_experts(config, files);
         return config;
     }
     ModelConfig config = config_from_folder(files.folder);
     std::erase_if(files.tensors,
                   [&](const auto& entry) { return is_for_images(entry.first, *config.family); });
-    erase_prediction_layers(config, files);
+    keep(config);
     unpack_tensors(files, config);
     unpack_expert_stacks(files, config);
     check_only_weights(files.tensors, files.folder);
     files.rename([&](std::string_view name) { return canonical_name(name, *config.family); });
-    return config;
+    return prediction ? as_model(config, files) : config;
 }
 
 // Whether a file may have this tensor beside those of the table: transformers recomputes it, it is the copy
@@ -86,29 +95,47 @@ bool may_be_left(std::string_view name, const ModelConfig& config) {
            (name.starts_with("rope_factors_") && config.rope_scaling.kind == RopeScalingKind::LongRope);
 }
 
+// The columns of eh_proj, which multiply the embedding and the hidden state, are divided into halves.
+std::int64_t half_unit(WeightFormat format) {
+    return std::max<std::int64_t>(2, static_cast<std::int64_t>(block_size(format)));
+}
+
+std::string what_has(const ModelConfig& config) {
+    if (config.prediction)
+        return fmt::format("a {} layer that predicts further tokens (--speculate mtp)", config.family->name);
+    return fmt::format("a {} model with {} layers", config.family->name, config.layers);
+}
+
 std::vector<ModelTensor> matched_tensors(TensorFiles& files, const ModelConfig& config) {
     std::vector<ModelTensor> table = tensor_table(config);
     divide_fused_tensors(files, table);
     std::vector<std::string> problems;
     std::set<std::string_view> known;
     WeightFormat format_of_first{};  // of the experts of a layer
+    const auto in_file = [&](const std::string& name) {
+        return config.prediction ? name_in_model(name, *config.prediction) : name;
+    };
     for (ModelTensor& tensor : table) {
         known.insert(tensor.name);
         const auto found = files.tensors.find(tensor.name);
         if (found == files.tensors.end()) {
-            problems.push_back(tensor.name + " is missing");
+            problems.push_back(in_file(tensor.name) + " is missing");
             continue;
         }
         const StoredTensor& stored = found->second;
         if (stored.rows != tensor.rows || stored.columns != tensor.columns)
-            problems.push_back(fmt::format("{} is {} x {} instead of {} x {}", tensor.name, stored.rows,
-                                           stored.columns, tensor.rows, tensor.columns));
+            problems.push_back(fmt::format("{} is {} x {} instead of {} x {}", in_file(tensor.name),
+                                           stored.rows, stored.columns, tensor.rows, tensor.columns));
         if ((tensor.rows == 1 || tensor.name.ends_with(".bias")) && block_size(stored.format) > 1)
-            problems.push_back(fmt::format("{} is a vector in {}", tensor.name, name(stored.format)));
+            problems.push_back(
+                fmt::format("{} is a vector in {}", in_file(tensor.name), name(stored.format)));
         if (tensor.expert == 0) format_of_first = stored.format;
         if (tensor.expert > 0 && stored.format != format_of_first)
-            problems.push_back(fmt::format("{} is in {}, expert 0 in {}", tensor.name, name(stored.format),
-                                           name(format_of_first)));
+            problems.push_back(fmt::format("{} is in {}, expert 0 in {}", in_file(tensor.name),
+                                           name(stored.format), name(format_of_first)));
+        if (tensor.name.ends_with("eh_proj.weight") && config.hidden % half_unit(stored.format) != 0)
+            problems.push_back(fmt::format("{} is in {}, whose blocks do not end at its half",
+                                           in_file(tensor.name), name(stored.format)));
         tensor.format = stored.format;
         tensor.packed = stored.packed;
         tensor.packed_row = stored.packed_row;
@@ -119,26 +146,32 @@ std::vector<ModelTensor> matched_tensors(TensorFiles& files, const ModelConfig& 
     }
     for (const auto& [stored_name, stored] : files.tensors)
         if (!known.contains(stored_name) && !may_be_left(stored_name, config))
-            problems.push_back(
-                fmt::format("{} does not belong to a {} model", printable(stored_name), config.family->name));
+            problems.push_back(fmt::format("{} does not belong to a {} model",
+                                           printable(in_file(stored_name)), config.family->name));
     if (problems.empty()) return table;
     const std::size_t count = problems.size();
     problems.resize(std::min(count, kMostProblems));
     throw FileError(
-        fmt::format("{}: the tensors are not those of a {} model with {} layers: {}{}", first_path(files),
-                    config.family->name, config.layers, fmt::join(problems, "; "),
+        fmt::format("{}: the tensors are not those of {}: {}{}", first_path(files), what_has(config),
+                    fmt::join(problems, "; "),
                     count > kMostProblems ? fmt::format("; and {} more", count - kMostProblems) : ""),
         ExitCode::BadInput);
 }
 
 }  // namespace
 
-ModelFiles::ModelFiles(const std::string& path) : ModelFiles(open_files(path)) {}
+ModelFiles::ModelFiles(const std::string& path) : ModelFiles(path, open_files(path), false) {}
 
-ModelFiles::ModelFiles(TensorFiles files) : ModelFiles(files, config_of(files)) {}
+ModelFiles::ModelFiles(const std::string& path, TensorFiles files, bool prediction)
+    : ModelFiles(path, files, config_of(files, prediction)) {}
 
-ModelFiles::ModelFiles(TensorFiles& files, const ModelConfig& config)
-    : ModelSource(config, matched_tensors(files, config)), files_(std::move(files)) {}
+ModelFiles::ModelFiles(const std::string& path, TensorFiles& files, const ModelConfig& config)
+    : ModelSource(config, matched_tensors(files, config)), path_(path), files_(std::move(files)) {}
+
+std::unique_ptr<ModelSource> ModelFiles::prediction_layer() const {
+    if (config().prediction_layers == 0) return ModelSource::prediction_layer();
+    return std::unique_ptr<ModelSource>(new ModelFiles(path_, open_files(path_), true));
+}
 
 void ModelFiles::read(const ModelTensor& tensor, const TensorSlice& slice, std::byte* out) const {
     check_slice(tensor, slice);

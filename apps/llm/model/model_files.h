@@ -1,6 +1,7 @@
 // A model in files: a GGUF file, the files of a split one, or a Hugging Face folder.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ class ModelFiles : public ModelSource {
 
     void read(const ModelTensor& tensor, const TensorSlice& slice, std::byte* out) const override;
     std::string fingerprint() const override;
+    std::unique_ptr<ModelSource> prediction_layer() const override;
 
     std::vector<std::string> paths() const;  // of the files with weights
     // Returns the file with the metadata; null for a Hugging Face folder.
@@ -25,9 +27,10 @@ class ModelFiles : public ModelSource {
     std::uint64_t file_bytes() const;  // of all files in paths()
 
   private:
-    explicit ModelFiles(TensorFiles files);
-    ModelFiles(TensorFiles& files, const ModelConfig& config);  // takes ownership of the files
+    ModelFiles(const std::string& path, TensorFiles files, bool prediction);
+    ModelFiles(const std::string& path, TensorFiles& files, const ModelConfig& config);  // takes the files
 
+    std::string path_;
     TensorFiles files_;
 };
 

@@ -73,6 +73,9 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
                                         std::span<const double> capacities, KvElement cache = KvElement::F16,
                                         int experts_on_host = 0);
 
+// Returns the bytes that a model keeps of each token for its prediction layer, see Decoder::hidden_rows().
+std::uint64_t hidden_row_bytes(const ModelConfig& config, WeightLayout layout);
+
 // The largest pass of a team.
 struct PassShape {
     int tensor_parallel = 1;
@@ -81,6 +84,7 @@ struct PassShape {
     int logits = 0;              // rows of logits
     bool gates_apart = false;    // see lora/adapter_memory.h
     bool whole_experts = false;  // see RankShare
+    int prediction_logits = 0;   // rows of logits in a pass of the prediction layer; 0: there is none
 };
 
 // Returns the bytes that a rank needs beside weights and KV cache: activations of the largest pass, mostly

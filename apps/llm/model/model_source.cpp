@@ -6,8 +6,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/error.h"
 #include "job/fingerprint.h"
 #include "llm/model/lora/lora_adapter.h"
+#include "llm/model/model_family.h"
 
 namespace voltpile::llm {
 
@@ -31,6 +33,11 @@ const ModelTensor& ModelSource::layer_tensor(std::int64_t layer, std::string_vie
 
 const ModelTensor& ModelSource::head() const {
     return tensor(config_.tied_embeddings ? "token_embd.weight" : "output.weight");
+}
+
+std::unique_ptr<ModelSource> ModelSource::prediction_layer() const {
+    throw JobError(
+        fmt::format("this {} model has no layer that predicts further tokens", config_.family->name));
 }
 
 std::string ModelSource::fingerprint_with_adapters() const {

@@ -37,6 +37,10 @@ class ModelSource {
     // the weights.
     virtual std::string fingerprint() const = 0;
 
+    // Opens the first prediction layer, see prediction_layer.h. The model must outlive it. Throws JobError
+    // for a model without such layers, and FileError as ModelFiles does if its tensors are not complete.
+    virtual std::unique_ptr<ModelSource> prediction_layer() const;
+
     // Adapters that requests can choose, see lora/lora_adapter.h. Attach them before the model is planned.
     using Adapters = std::vector<std::shared_ptr<const LoraAdapter>>;
     const Adapters& adapters() const { return adapters_; }

@@ -139,12 +139,18 @@ std::vector<ModelTensor> tensor_table(const ModelConfig& config) {
     const auto hidden = static_cast<std::size_t>(config.hidden);
     const auto vocab = static_cast<std::size_t>(config.vocab);
     std::vector<ModelTensor> table;
-    table.push_back({"token_embd.weight", -1, vocab, hidden});
+    const auto& prediction = config.prediction;
+    if (!prediction || prediction->own_embedding) table.push_back({"token_embd.weight", -1, vocab, hidden});
     if (config.rope_factors)
         table.push_back({"rope_freqs.weight", -1, 1, static_cast<std::size_t>(config.rope_dims / 2)});
     for (int layer = 0; layer < config.layers; ++layer) add_layer(config, layer, table);
+    if (prediction) {
+        table.push_back({"blk.0.nextn.eh_proj.weight", 0, hidden, 2 * hidden});
+        table.push_back({"blk.0.nextn.enorm.weight", 0, 1, hidden});
+        table.push_back({"blk.0.nextn.hnorm.weight", 0, 1, hidden});
+    }
     table.push_back({"output_norm.weight", -1, 1, hidden});
-    if (!config.tied_embeddings)
+    if (prediction ? prediction->own_head : !config.tied_embeddings)
         table.push_back({"output.weight", -1, vocab, hidden, CutAxis::Rows, CutGroup::Vocabulary});
     return table;
 }

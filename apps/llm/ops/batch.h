@@ -9,9 +9,10 @@
 namespace voltpile::llm {
 
 // A batch on the host, before its upload. The arrays are those of BatchView; `adapter` is empty if no row has
-// one.
+// one, and `hidden_row` unless a prediction layer computes the batch.
 struct Batch {
-    std::vector<std::int32_t> token, position, sequence, row_begin, page_table, logit_row, adapter;
+    std::vector<std::int32_t> token, position, sequence, row_begin, page_table, logit_row, adapter,
+        hidden_row;
     int max_pages = 0;
 };
 

@@ -39,6 +39,8 @@ struct BatchView {
     const std::int32_t* logit_row = nullptr;   // (logits): rows, ascending
     // (rows): the row's adapter, in the order in which they were loaded; -1: none. nullptr: no row has one.
     const std::int32_t* adapter = nullptr;
+    // (rows): the row's index in Decoder::hidden_rows(), for a prediction layer. nullptr in other passes.
+    const std::int32_t* hidden_row = nullptr;
 
     bool operator==(const BatchView&) const = default;
 };

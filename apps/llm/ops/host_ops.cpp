@@ -176,6 +176,23 @@ void HostOps::gather_float_rows(FloatRows x, const BatchView& batch, FloatRows o
     gather(x, batch, out);
 }
 
+void HostOps::store_rows(HiddenRows x, const BatchView& batch, HiddenRows to) {
+    for (int r = 0; r < batch.rows; ++r) {
+        if (batch.sequence[r] < 0) continue;
+        const std::int64_t page =
+            batch.page_table[static_cast<std::int64_t>(batch.sequence[r]) * batch.max_pages +
+                             batch.position[r] / kv_page_tokens];
+        const std::int64_t row = page * kv_page_tokens + batch.position[r] % kv_page_tokens;
+        std::copy_n(host(x).data + r * x.columns, x.columns, host(to).data + row * x.columns);
+    }
+}
+
+void HostOps::recall_rows(HiddenRows from, const BatchView& batch, FloatRows out) {
+    for (int r = 0; r < batch.rows; ++r)
+        std::copy_n(host(from).data + batch.hidden_row[r] * out.columns, out.columns,
+                    out.data + r * out.columns);
+}
+
 void HostOps::join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) {
     for (std::size_t k = 0; k + 1 < column_begin.size(); ++k) {
         const std::int64_t columns = column_begin[k + 1] - column_begin[k];

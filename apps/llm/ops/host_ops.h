@@ -67,6 +67,8 @@ class HostOps : public Ops {
     void embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) override;
     void gather_rows(HiddenRows x, const BatchView& batch, HiddenRows out) override;
     void gather_float_rows(FloatRows x, const BatchView& batch, FloatRows out) override;
+    void store_rows(HiddenRows x, const BatchView& batch, HiddenRows to) override;
+    void recall_rows(HiddenRows from, const BatchView& batch, FloatRows out) override;
     void join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) override;
     SentinelReport take_sentinel() override;
 

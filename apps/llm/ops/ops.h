@@ -262,6 +262,12 @@ class Ops {
     // The same for fp32 rows: the residual stream before the last norm.
     virtual void gather_float_rows(FloatRows x, const BatchView& batch, FloatRows out) = 0;
 
+    // to[page * kv_page_tokens + position % kv_page_tokens, :] = x[r, :] for each row r that is not empty,
+    // with the page of its position as in the KV cache.
+    virtual void store_rows(HiddenRows x, const BatchView& batch, HiddenRows to) = 0;
+    // out[r, :] = from[batch.hidden_row[r], :], as fp32.
+    virtual void recall_rows(HiddenRows from, const BatchView& batch, FloatRows out) = 0;
+
     // Joins rows whose columns are distributed over ranks. Piece k fills the columns column_begin[k] to
     // column_begin[k + 1] - 1 of out. It begins at row k * out.rows of `parts` and is contiguous with its own
     // number of columns, at most parts.columns.

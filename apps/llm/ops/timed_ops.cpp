@@ -139,6 +139,16 @@ void TimedOps::gather_float_rows(FloatRows x, const BatchView& batch, FloatRows 
     mark("gather and join");
 }
 
+void TimedOps::store_rows(HiddenRows x, const BatchView& batch, HiddenRows to) {
+    ops_.store_rows(x, batch, to);
+    mark("gather and join");
+}
+
+void TimedOps::recall_rows(HiddenRows from, const BatchView& batch, FloatRows out) {
+    ops_.recall_rows(from, batch, out);
+    mark("gather and join");
+}
+
 void TimedOps::join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) {
     ops_.join_columns(parts, column_begin, out);
     mark("gather and join");

@@ -90,6 +90,8 @@ class TimedOps final : public Ops {
     void soft_cap(FloatRows x, float cap) override;
     void gather_rows(HiddenRows x, const BatchView& batch, HiddenRows out) override;
     void gather_float_rows(FloatRows x, const BatchView& batch, FloatRows out) override;
+    void store_rows(HiddenRows x, const BatchView& batch, HiddenRows to) override;
+    void recall_rows(HiddenRows from, const BatchView& batch, FloatRows out) override;
     void join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) override;
     void sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
                 float* log_probability) override;

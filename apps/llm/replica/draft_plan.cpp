@@ -31,18 +31,24 @@ class DraftPlanner {
                  const Workload& work)
         : model_(model), draft_(*request.draft), request_(request), topology_(topology), work_(work) {
         request_.draft = nullptr;
+        if (!predicts()) return;
+        if (request_.pipeline > 1)
+            throw JobError(fmt::format(
+                "{} pipeline stages: --speculate mtp needs the whole model in one stage; spread it "
+                "over ranks with --tensor N, or guess with --speculate ngram or --draft MODEL",
+                request_.pipeline));
+        request_.pipeline = 1;
     }
 
     ReplicaPlan plan() {
-        ReplicaPlan alone = plan_replica(model_, request_, topology_, work_);
+        ReplicaPlan alone = plan_alone();
         if (const auto obstacle = tensor_parallel_obstacle(draft_, alone.plan.teams.tensor);
             !obstacle.empty()) {
             const int suits = widest_for_both(alone.plan.teams.tensor);
             if (request_.tensor > 0)
                 throw JobError(
-                    fmt::format("the draft model: tensor parallelism over {} ranks: {}; --tensor {} "
-                                "suits both models",
-                                request_.tensor, obstacle, suits));
+                    fmt::format("{}: tensor parallelism over {} ranks: {}; --tensor {} suits both models",
+                                guesser(), request_.tensor, obstacle, suits));
             request_.tensor = suits;
             alone = plan_replica(model_, request_, topology_, work_);
         }
@@ -62,13 +68,26 @@ class DraftPlanner {
             try {
                 return with_both();
             } catch (const MachineError& error) {
-                if (!why) why.emplace(fmt::format("with the draft model in memory, {}", error.what()));
+                if (!why) why.emplace(fmt::format("with {} in memory, {}", guesser(), error.what()));
             }
         }
         throw MachineError(*why);
     }
 
   private:
+    ReplicaPlan plan_alone() const {
+        try {
+            return plan_replica(model_, request_, topology_, work_);
+        } catch (const MachineError& error) {
+            if (!predicts()) throw;
+            throw MachineError(
+                fmt::format("in one pipeline stage, as --speculate mtp needs it, {}", error.what()));
+        }
+    }
+
+    bool predicts() const { return draft_.config().prediction.has_value(); }
+    const char* guesser() const { return predicts() ? "the prediction layer" : "the draft model"; }
+
     int widest_for_both(int below) const {
         int width = below - 1;
         while (width > 1 && !(tensor_parallel_obstacle(draft_, width).empty() &&
@@ -82,6 +101,7 @@ class DraftPlanner {
         draft.context = static_cast<int>(std::min<std::int64_t>(request_.context, draft_.config().context));
         draft.rows = std::max(kDraftRows, request_.sequences + request_.guess_rows());
         draft.logits = request_.sequences;
+        draft.speculate = Speculate::Draft;  // which has rows for guesses too, but no hidden rows
         draft.batch_invariant = false;
         draft.host_cache_tokens = 0;
         draft.experts_on_host = 0;
@@ -103,9 +123,10 @@ class DraftPlanner {
         guesses = plan_replica(draft_, draft, topology_);
         all = beside(guesses);
         if (all.plan.teams.teams.size() != guesses.plan.teams.teams.size())
-            throw MachineError(fmt::format("{} copies of the model and {} of the draft model fit",
-                                           all.plan.teams.teams.size(), guesses.plan.teams.teams.size()));
-        all.plan.notes.push_back(fmt::format("beside a draft model with a cache of {} tokens",
+            throw MachineError(fmt::format("{} copies of the model and {} of {} fit",
+                                           all.plan.teams.teams.size(), guesses.plan.teams.teams.size(),
+                                           guesser()));
+        all.plan.notes.push_back(fmt::format("beside {} with a cache of {} tokens", guesser(),
                                              std::int64_t{guesses.pages} * kv_page_tokens));
         add_memory(all, guesses);
         all.request.draft = &draft_;

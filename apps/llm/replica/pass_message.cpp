@@ -102,7 +102,7 @@ std::vector<Draw> read_draws(MessageReader& from) {
 }
 
 constexpr auto lists = {&Batch::token,      &Batch::position,  &Batch::sequence, &Batch::row_begin,
-                        &Batch::page_table, &Batch::logit_row, &Batch::adapter};
+                        &Batch::page_table, &Batch::logit_row, &Batch::adapter,  &Batch::hidden_row};
 
 }  // namespace
 

@@ -51,14 +51,15 @@ ReplicaPlan agreed_plan(const MpiSession& session, const ModelSource& model, con
     return agreed([&] { return plan_replica(model, request, topology); });
 }
 
-Replica::Replica(const MpiSession& session, const ModelSource& model, ReplicaPlan plan)
+Replica::Replica(const MpiSession& session, const ModelSource& model, ReplicaPlan plan,
+                 const Replica* model_of_prediction)
     : session_(session), plan_(std::move(plan)) {
     const Communicator& world = session.world();
     const RankPlan& mine = plan_.plan.ranks[static_cast<std::size_t>(world.rank())];
     bind_to_cores(plan_.plan, world.rank());  // first, because threads that the teams start inherit it
     all_do(world, [&] { teams_ = std::make_unique<TeamContext>(world, plan_.plan, team_options(mine)); });
     all_do(world, [&] {
-        if (!idle()) load(model);
+        if (!idle()) load(model, model_of_prediction);
     });
     if (!idle() && mine.device >= 0 && teams_->tensor().size() > 1)
         watchdog_ =
@@ -66,7 +67,8 @@ Replica::Replica(const MpiSession& session, const ModelSource& model, ReplicaPla
     if (!plan_.draft) return;
     ReplicaPlan draft = *plan_.draft;
     draft.duty = plan_.duty;
-    draft_ = std::make_unique<Replica>(session, *plan_.request.draft, std::move(draft));
+    draft_ = std::make_unique<Replica>(session, *plan_.request.draft, std::move(draft),
+                                       plan_.request.speculate == Speculate::Mtp ? this : nullptr);
 }
 
 void Replica::begin_after(const Replica& other) {
@@ -103,7 +105,7 @@ void Replica::watch(const std::stop_token& stop, int device) const {
 
 Replica::~Replica() = default;
 
-void Replica::load(const ModelSource& model) {
+void Replica::load(const ModelSource& model, const Replica* model_of_prediction) {
     const InPhase loading(Phase::Load);
     const RankPlan& mine = plan_.plan.ranks[static_cast<std::size_t>(session_.world().rank())];
     if (mine.device >= 0) {
@@ -132,6 +134,8 @@ void Replica::load(const ModelSource& model) {
     settings.experts_on_host = plan_.experts_on_host;
     settings.streamed_rows = plan_.streamed_rows;
     settings.limits = plan_.request.limits();
+    settings.prediction_logits = plan_.request.prediction_logits();
+    if (model_of_prediction != nullptr) settings.predicts_for = model_of_prediction->decoder_.get();
     settings.loaded = [&](std::uint64_t bytes) {
         count_step(Phase::Load);
         progress.add(bytes);
@@ -158,7 +162,9 @@ std::string Replica::describe() const {
         text += fmt::format("; experts of {} layers in host memory", plan_.experts_on_host);
     if (plan_.request.cache != KvElement::F16) text += fmt::format("; {} cache", name(plan_.request.cache));
     if (plan_.request.clamp) text += "; clamped to fp16";
-    if (draft_) text += "; with a draft model";
+    if (draft_)
+        text +=
+            plan_.request.speculate == Speculate::Mtp ? "; with a prediction layer" : "; with a draft model";
     return text;
 }
 

@@ -31,7 +31,10 @@ class Replica {
     // Connects the ranks and loads the model, and its draft model if it has one. Construction and destruction
     // are collective over the world: all ranks take part, with the same model and plan. The model must
     // outlive the replica. Throws AgreedError.
-    Replica(const MpiSession& session, const ModelSource& model, ReplicaPlan plan);
+    // model_of_prediction: with a prediction layer as the model, the replica of the model that it predicts
+    // for, which must outlive this one.
+    Replica(const MpiSession& session, const ModelSource& model, ReplicaPlan plan,
+            const Replica* model_of_prediction = nullptr);
     ~Replica();
 
     // Whether this rank is in no team. Idle ranks must not call the methods below.
@@ -102,7 +105,7 @@ class Replica {
     Draws collect();
 
   private:
-    void load(const ModelSource& model);
+    void load(const ModelSource& model, const Replica* model_of_prediction);
     void watch(const std::stop_token& stop, int device) const;
 
     const MpiSession& session_;

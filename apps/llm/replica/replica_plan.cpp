@@ -204,8 +204,17 @@ class ReplicaPlanner {
 
     void cut(ReplicaPlan& plan) const {
         set_working(plan);
-        plan.stages = cut_into_stages(model_, layout_of(plan.plan), plan.plan.teams.tensor, capacities(plan),
-                                      request_.cache, plan.experts_on_host);
+        plan.stages =
+            stages_of(layout_of(plan.plan), plan.plan.teams.tensor, capacities(plan), plan.experts_on_host);
+    }
+
+    std::vector<StageNeeds> stages_of(WeightLayout layout, int tensor, const std::vector<double>& room,
+                                      int experts_on_host) const {
+        std::vector<StageNeeds> stages =
+            cut_into_stages(model_, layout, tensor, room, request_.cache, experts_on_host);
+        if (request_.prediction_logits() > 0)  // there is one stage
+            stages.front().kv_per_token += hidden_row_bytes(model_.config(), layout);
+        return stages;
     }
 
     // The most rows that a pass may get.
@@ -217,9 +226,13 @@ class ReplicaPlanner {
 
     void set_working(ReplicaPlan& plan) const {
         const TeamPlan& teams = plan.plan.teams;
-        const PassShape pass{teams.tensor,        teams.pipeline,
-                             plan.request.rows,   request_.limits().logits,
-                             gates_apart(model_), has_whole_experts(model_, teams.tensor)};
+        const PassShape pass{teams.tensor,
+                             teams.pipeline,
+                             plan.request.rows,
+                             request_.limits().logits,
+                             gates_apart(model_),
+                             has_whole_experts(model_, teams.tensor),
+                             request_.prediction_logits()};
         plan.working = working_bytes(model_.config(), layout_of(plan.plan), pass);
         plan.host_working = plan.experts_on_host > 0 ? host_working_bytes(model_.config(), pass) : 0;
     }
@@ -342,9 +355,7 @@ class ReplicaPlanner {
         const int tensor = like.teams.tensor;
         for (int p = 1; p <= model_.config().layers; ++p) {
             const std::vector<double> equal(static_cast<std::size_t>(p), room);
-            if (fits(cut_into_stages(model_, layout_of(like), tensor, equal, request_.cache,
-                                     std::max(request_.experts_on_host, 0)),
-                     equal))
+            if (fits(stages_of(layout_of(like), tensor, equal, std::max(request_.experts_on_host, 0)), equal))
                 return tensor * p;
         }
         return 0;

@@ -40,8 +40,10 @@ struct ReplicaRequest {
     bool clamp = false;            // clamp activations to the range of fp16, see ops.h
 
     Speculate speculate = Speculate::Off;
-    const ModelSource* draft = nullptr;  // the model that guesses, for Speculate::Draft; outlives the replica
-    int draft_tokens = 8;                // the most tokens guessed ahead for a sequence, if it speculates
+    // What guesses for Speculate::Draft: a model, for Speculate::Mtp: ModelSource::prediction_layer().
+    // Outlives the replica.
+    const ModelSource* draft = nullptr;
+    int draft_tokens = 8;  // the most tokens guessed ahead for a sequence, if it speculates
 
     // Bytes of each stage's room on a rank that another model takes. Empty, or one entry for each of
     // `pipeline` stages.
@@ -61,6 +63,8 @@ struct ReplicaRequest {
         constexpr int few = 8;
         return speculate == Speculate::Off ? 0 : draft_tokens * std::min(sequences, few);
     }
+    // Rows of logits in a pass of the prediction layer.
+    int prediction_logits() const { return speculate == Speculate::Mtp ? sequences + guess_rows() : 0; }
     // Passes over a few rows are recorded as if each row were a sequence.
     BatchLimits limits() const {
         return {rows, sequences + guess_rows(), pages_per_sequence(), logits + guess_rows()};

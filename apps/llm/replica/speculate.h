@@ -6,10 +6,10 @@
 
 namespace voltpile::llm {
 
-enum class Speculate { Off, Ngram, Draft };
+enum class Speculate { Off, Ngram, Mtp, Draft };
 
 // Those that users choose by name, by the number of the kind. Draft comes with the model that guesses.
-inline constexpr std::array<std::string_view, 2> kSpeculateNames{"off", "ngram"};
+inline constexpr std::array<std::string_view, 3> kSpeculateNames{"off", "ngram", "mtp"};
 
 // Returns the kind of this name, which must exist.
 constexpr Speculate speculate_of(std::string_view name) {
@@ -21,8 +21,8 @@ constexpr Speculate speculate_of(std::string_view name) {
 inline constexpr std::string_view kSpeculateHelp =
     "guess tokens ahead and check several in one pass; the text stays the same. ngram: guess what followed "
     "the last tokens when they came before, in the prompt or the answer. Pays for text that repeats itself, "
-    "as "
-    "edited code and summaries do";
+    "as edited code and summaries do. mtp: guess with the layer that predicts further tokens, which files of "
+    "GLM 4.5 and DeepSeek V3 may have; needs one pipeline stage";
 
 inline constexpr std::string_view kDraftHelp =
     "a small model with the same vocabulary that guesses tokens ahead, for several of them in one pass of "

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "llm/replica/same_model.h"
 #include "llm/tokenizer/same_vocabulary.h"
 #include "run/agreement.h"
 
@@ -33,6 +34,15 @@ std::unique_ptr<LanguageModel> open_draft(const Communicator* world, const Model
     request.speculate = Speculate::Draft;
     request.draft = &draft->source();
     return draft;
+}
+
+void open_prediction_layer(const Communicator* world, const LanguageModel& model, ReplicaRequest& request) {
+    if (request.speculate != Speculate::Mtp) return;
+    const auto open = [&] { request.draft = &model.prediction_layer(); };
+    if (world)
+        all_do(*world, open);
+    else
+        open();
 }
 
 }  // namespace voltpile::llm

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "llm/grammar/tool_format.h"
+#include "llm/model/model_family.h"
 #include "llm/model/model_files.h"
 #include "llm/model/synthetic_model.h"
 #include "llm/replica/same_model.h"
@@ -54,6 +55,19 @@ std::vector<std::string> LanguageModel::adapter_names() const {
     std::vector<std::string> names;
     for (const auto& adapter : source_->adapters()) names.push_back(adapter->name());
     return names;
+}
+
+const ModelSource& LanguageModel::prediction_layer() const {
+    const std::lock_guard lock(mutex_);
+    if (prediction_layer_) return *prediction_layer_;
+    if (config().prediction_layers == 0)
+        throw JobError(fmt::format(
+            "{} is a {} model without a layer that predicts further tokens, which --speculate mtp "
+            "needs and files of GLM 4.5 and DeepSeek V3 may have; --speculate ngram and --draft "
+            "MODEL guess for any model",
+            name(), config().family->name));
+    prediction_layer_ = source_->prediction_layer();
+    return *prediction_layer_;
 }
 
 std::string LanguageModel::name() const {

@@ -19,6 +19,7 @@ ModelDrafterSettings Session::drafter_settings(ReplicaPasses& draft) const {
     settings.vocabulary = std::min(model_.config().vocab, config.vocab);
     settings.end_ids = model_.config().eos_ids;
     settings.pace = draft.measured_step_pace();
+    if (config.prediction) settings.hidden_rows = replica_.plan().pages * kv_page_tokens;
     return settings;
 }
 

@@ -1,5 +1,6 @@
 // What the config.json files and tensors of GLM 4.5 and DeepSeek have in common: layers without experts at
-// the beginning, shared experts, and a router that chooses groups of experts first.
+// the beginning, shared experts, and a router that chooses groups of experts first, prediction
+// layers.
 #pragma once
 
 #include <array>
@@ -17,6 +18,13 @@ inline constexpr std::array kGroupedExpertNames = {
     TensorName{"mlp.shared_experts.gate_proj.weight", "ffn_gate_shexp.weight"},
     TensorName{"mlp.shared_experts.up_proj.weight", "ffn_up_shexp.weight"},
     TensorName{"mlp.shared_experts.down_proj.weight", "ffn_down_shexp.weight"},
+    // Of prediction layers.
+    TensorName{"eh_proj.weight", "nextn.eh_proj.weight"},
+    TensorName{"enorm.weight", "nextn.enorm.weight"},
+    TensorName{"hnorm.weight", "nextn.hnorm.weight"},
+    TensorName{"embed_tokens.weight", "nextn.embed_tokens.weight"},
+    TensorName{"shared_head.norm.weight", "nextn.shared_head_norm.weight"},
+    TensorName{"shared_head.head.weight", "nextn.shared_head_head.weight"},
 };
 
 // Reads config.experts, config.layer_dense and config.prediction_layers. Sigmoid routers have a bias of the

@@ -222,6 +222,13 @@ class CudaOps final : public GpuOps {
         launch_gather(x.data, static_cast<int>(x.columns) * 4, batch.logit_row, batch.logits, out.data,
                       stream_);
     }
+    void store_rows(HiddenRows x, const BatchView& batch, HiddenRows to) override {
+        launch_store_rows(x.data, static_cast<int>(x.columns), batch, to.data, stream_);
+    }
+    void recall_rows(HiddenRows from, const BatchView& batch, FloatRows out) override {
+        launch_recall_rows(from.data, batch.hidden_row, batch.rows, static_cast<int>(out.columns), out.data,
+                           stream_);
+    }
     void join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) override;
     void sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
                 float* log_probability) override;

@@ -108,6 +108,29 @@ __global__ void gather(const Word* x, int words, const std::int32_t* rows_wanted
     for (int i = static_cast<int>(threadIdx.x); i < words; i += static_cast<int>(blockDim.x)) to[i] = from[i];
 }
 
+// One block per row.
+__global__ void store(const __half2* x, int words, const BatchView batch, __half2* to) {
+    begin_after_earlier_kernels();
+    const int row = static_cast<int>(blockIdx.x), sequence = batch.sequence[row];
+    if (sequence < 0) return;
+    const int position = batch.position[row];
+    const std::int64_t page =
+        batch.page_table[static_cast<std::int64_t>(sequence) * batch.max_pages + position / kv_page_tokens];
+    const std::int64_t place = page * kv_page_tokens + position % kv_page_tokens;
+    const __half2* from = x + static_cast<std::int64_t>(row) * words;
+    for (int i = static_cast<int>(threadIdx.x); i < words; i += static_cast<int>(blockDim.x))
+        to[place * words + i] = from[i];
+}
+
+// One block per output row.
+__global__ void recall(const __half2* x, int words, const std::int32_t* rows_wanted, float2* out) {
+    begin_after_earlier_kernels();
+    const __half2* from = x + static_cast<std::int64_t>(rows_wanted[blockIdx.x]) * words;
+    float2* to = out + static_cast<std::int64_t>(blockIdx.x) * words;
+    for (int i = static_cast<int>(threadIdx.x); i < words; i += static_cast<int>(blockDim.x))
+        to[i] = __half22float2(from[i]);
+}
+
 constexpr int rope_warps = 4;
 
 // Quantizes a head as KvElement::I8. All lanes of the warp call it.
@@ -294,6 +317,19 @@ void launch_gather(const void* x, int row_bytes, const std::int32_t* rows_wanted
                      static_cast<const std::uint16_t*>(x), row_bytes / 2, rows_wanted,
                      static_cast<std::uint16_t*>(out));
     }
+}
+
+void launch_store_rows(const void* x, int columns, const BatchView& batch, void* to, const Stream& stream) {
+    if (batch.rows == 0) return;
+    launch_early("storing rows", store, {batch.rows, 256}, stream, static_cast<const __half2*>(x),
+                 columns / 2, batch, static_cast<__half2*>(to));
+}
+
+void launch_recall_rows(const void* from, const std::int32_t* rows_wanted, int rows, int columns, float* out,
+                        const Stream& stream) {
+    if (rows == 0) return;
+    launch_early("recalling rows", recall, {rows, 256}, stream, static_cast<const __half2*>(from),
+                 columns / 2, rows_wanted, reinterpret_cast<float2*>(out));
 }
 
 void launch_rope_and_store(void* qkv, const QkvSettings& settings, const BatchView& batch,

@@ -34,6 +34,11 @@ void launch_soft_cap(float* x, std::int64_t count, float cap, const Stream& stre
 void launch_gather(const void* x, int row_bytes, const std::int32_t* rows_wanted, int wanted, void* out,
                    const Stream& stream);
 
+// Ops::store_rows and Ops::recall_rows. rows: of `out`. Rows have an even number of columns.
+void launch_store_rows(const void* x, int columns, const BatchView& batch, void* to, const Stream& stream);
+void launch_recall_rows(const void* from, const std::int32_t* rows_wanted, int rows, int columns, float* out,
+                        const Stream& stream);
+
 // Ops::rope_and_store. limit: half_limit().
 void launch_rope_and_store(void* qkv, const QkvSettings& settings, const BatchView& batch,
                            const KvLayer& cache, float limit, const Stream& stream);
