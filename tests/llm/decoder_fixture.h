@@ -80,7 +80,12 @@ class LocalLinks final : public DecoderLinks {
     // sums with norms, by reference operations.
     LocalLinks(LocalTeam& team, int rank, std::vector<float>* from_previous, std::vector<float>* to_next,
                bool joint = false)
-        : team_(team), rank_(rank), from_previous_(from_previous), to_next_(to_next), joint_(joint) {}
+        : team_(team),
+          rank_(rank),
+          from_previous_(from_previous),
+          to_next_(to_next),
+          joint_(joint),
+          normed_(joint ? 1 << 20 : 0) {}
 
     // With several ranks, x must be in host memory.
     void all_reduce(FloatRows x) override {
@@ -93,11 +98,7 @@ class LocalLinks final : public DecoderLinks {
         });
         std::copy(sum.begin(), sum.end(), x.data);
     }
-    void* join_sums(std::int64_t rows, std::int64_t columns) override {
-        if (!joint_) return nullptr;
-        normed_.resize(static_cast<std::size_t>(rows * columns));
-        return normed_.data();
-    }
+    void* joint_output() override { return joint_ ? normed_.data() : nullptr; }
     // Rows of x that other ranks own become NaN: nothing may use them.
     void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps,
                       SentinelPlace place) override {

@@ -48,12 +48,14 @@ Predictions load_predictions(const std::string& name) {
 // A model with its prediction layer, on `ranks` threads that share each layer.
 class PredictingModel {
   public:
-    PredictingModel(const ModelSource& model, const ModelSource& layer, int ranks, const MakeOps& make_ops)
+    // joint: join sums over the ranks with norms.
+    PredictingModel(const ModelSource& model, const ModelSource& layer, int ranks, const MakeOps& make_ops,
+                    bool joint = false)
         : team_(ranks) {
         for (int rank = 0; rank < ranks; ++rank) {
             Part& part = parts_.emplace_back();
             part.ops = make_ops();
-            part.links = std::make_unique<LocalLinks>(team_, rank, nullptr, nullptr);
+            part.links = std::make_unique<LocalLinks>(team_, rank, nullptr, nullptr, joint);
             DecoderSettings settings;
             settings.rank = rank;
             settings.ranks = ranks;
@@ -171,8 +173,10 @@ TEST_P(PredictionLayerTest, AgreesWithTensorParallel) {
     const ModelFiles files(golden_folder(GetParam()));
     const auto layer = files.prediction_layer();
     const Predictions golden = load_predictions(GetParam());
-    PredictingModel model(files, *layer, 2, make_cpu_ops);
-    EXPECT_LT(nmse(predicted(model, golden, 20), golden.logits), tolerance);
+    for (const bool joint : {false, true}) {
+        PredictingModel model(files, *layer, 2, make_cpu_ops, joint);
+        EXPECT_LT(nmse(predicted(model, golden, 20), golden.logits), tolerance) << joint;
+    }
 }
 
 TEST(PredictionLayer, IsTheSameInGgufFiles) {

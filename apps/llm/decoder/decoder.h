@@ -196,7 +196,7 @@ class Decoder {
     // still read their weights.
     std::unique_ptr<HostExperts> host_experts_;
     Buffers buffers_;
-    // What DecoderLinks::join_sums() returned: the place of all normed rows, instead of buffers_.hidden.
+    // DecoderLinks::joint_output(): the place of all normed rows, instead of buffers_.hidden.
     // nullptr: sums and norms are apart.
     void* joint_ = nullptr;
     std::unique_ptr<LatentBuffers> latent_buffers_;

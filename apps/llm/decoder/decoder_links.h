@@ -13,11 +13,9 @@ class DecoderLinks {
 
     // Replaces x by its sum over the ranks of the group, bitwise equal on all.
     virtual void all_reduce(FloatRows x) = 0;
-    // Prepares add_rms_norm() for passes of at most these rows. Returns its output, device memory for all
-    // rows, or nullptr if the links cannot join sums with norms; then the two calls below must not be made.
-    virtual void* join_sums([[maybe_unused]] std::int64_t rows, [[maybe_unused]] std::int64_t columns) {
-        return nullptr;
-    }
+    // Returns the output of add_rms_norm(), device memory for all rows, or nullptr if the links do not join
+    // sums with norms; then the two calls below must not be made.
+    virtual void* joint_output() { return nullptr; }
     // See JointSums::add_rms_norm().
     virtual void add_rms_norm(FloatRows, AddedRows, const float* /*weight*/, float /*eps*/, SentinelPlace) {}
     // Completes the rows of x on all ranks after add_rms_norm(). x has room for a multiple of the ranks.

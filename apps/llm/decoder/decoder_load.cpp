@@ -207,7 +207,7 @@ void Decoder::allocate_buffers(bool gates_apart) {
     const std::int64_t rows = settings_.limits.rows;
     const std::int64_t heads = static_cast<std::int64_t>(share_.heads.size() + 2 * share_.kv_heads.size());
     // The norms of outputs come between the sums and their addition.
-    if (!config_.blocks.output_norms) joint_ = links_.join_sums(rows, config_.hidden);
+    if (!config_.blocks.output_norms) joint_ = links_.joint_output();
     const std::int64_t ranks = settings_.ranks;
     buffers_.x = floats((rows + ranks - 1) / ranks * ranks, config_.hidden);
     buffers_.partial = floats(rows, config_.hidden);

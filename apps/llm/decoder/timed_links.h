@@ -18,9 +18,7 @@ class TimedLinks final : public DecoderLinks {
         links_.all_reduce(x);
         ops_.mark(all_reduce_name);
     }
-    void* join_sums(std::int64_t rows, std::int64_t columns) override {
-        return links_.join_sums(rows, columns);
-    }
+    void* joint_output() override { return links_.joint_output(); }
     void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps,
                       SentinelPlace place) override {
         links_.add_rms_norm(x, delta, weight, eps, place);

@@ -58,7 +58,8 @@ class HostOps : public Ops {
                                                 std::unique_ptr<OpsMemory> bias) override;
     // All memory is host memory here: experts are computed as those of the device.
     std::unique_ptr<HostExperts> make_host_experts(const HostExpertShape& shape) override;
-    std::unique_ptr<JointSums> make_joint_sums(StreamCommunicator&, std::int64_t, std::int64_t) override {
+    std::unique_ptr<JointSums> make_joint_sums(std::unique_ptr<PeerArea>, std::int64_t,
+                                               std::int64_t) override {
         return nullptr;
     }
     std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) override;

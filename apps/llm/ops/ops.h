@@ -30,6 +30,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/collective/peer_area.h"
 #include "llm/model/kv_element.h"
 #include "llm/model/model_config.h"
 #include "llm/ops/adapters.h"
@@ -40,10 +41,6 @@
 #include "llm/ops/ops_memory.h"
 #include "llm/ops/sampling.h"
 #include "llm/ops/weight_matrix.h"
-
-namespace voltpile {
-class StreamCommunicator;
-}
 
 namespace voltpile::llm {
 
@@ -143,10 +140,10 @@ class Ops {
     // little memory.
     virtual std::unique_ptr<HostExperts> make_host_experts(const HostExpertShape& shape) = 0;
 
-    // Prepares sums over `group` joined with norms, for passes of at most `rows` rows of `columns` numbers.
-    // Returns null on all ranks where the devices do not reach each other's memory. Collective: every rank
-    // of the group calls. The group must outlive the result.
-    virtual std::unique_ptr<JointSums> make_joint_sums(StreamCommunicator& group, std::int64_t rows,
+    // Prepares sums over the group of `area` joined with norms, for passes of at most `rows` rows of
+    // `columns` numbers, if joint_sums_fit(). area: joint_area_bytes(). Its communicator must outlive the
+    // result. Only on devices whose groups share areas.
+    virtual std::unique_ptr<JointSums> make_joint_sums(std::unique_ptr<PeerArea> area, std::int64_t rows,
                                                        std::int64_t columns) = 0;
 
     // Loads the factors of adapters, as hidden_element(). Ranks are at most most_adapter_rank.

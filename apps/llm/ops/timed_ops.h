@@ -49,9 +49,9 @@ class TimedOps final : public Ops {
         return ops_.join_experts(std::move(experts), std::move(bias));
     }
     std::unique_ptr<HostExperts> make_host_experts(const HostExpertShape& shape) override;
-    std::unique_ptr<JointSums> make_joint_sums(StreamCommunicator& group, std::int64_t rows,
+    std::unique_ptr<JointSums> make_joint_sums(std::unique_ptr<PeerArea> area, std::int64_t rows,
                                                std::int64_t columns) override {
-        return ops_.make_joint_sums(group, rows, columns);
+        return ops_.make_joint_sums(std::move(area), rows, columns);
     }
     std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) override {
         return ops_.load_adapters(source);

@@ -113,13 +113,13 @@ void Replica::load(const ModelSource& model, const Replica* model_of_prediction)
         if (teams_->tensor().size() > 1) do_first_collectives(*teams_, model.config(), plan_.request);
         gpu_bytes_before_ = device_bytes_in_use();
     }
+    auto area = share_area(model.config());  // collective: before anything that may fail on one rank alone
     const StageNeeds& stage = plan_.stages[static_cast<std::size_t>(teams_->place().stage)];
     RankOps made = make_rank_ops(plan_.plan, session_.world().rank(), stage.weights, plan_.request);
     ops_ = std::move(made.ops);
     stream_ = made.stream;
-    links_ = std::make_unique<TeamLinks>(
-        *teams_, *ops_, made.stream,
-        static_cast<std::size_t>(plan_.request.rows * model.config().hidden) * sizeof(float));
+    links_ = std::make_unique<TeamLinks>(*teams_, *ops_, made.stream, plan_.request.rows,
+                                         model.config().hidden, std::move(area));
     LoadProgress progress(stage.stored, leads());
     DecoderSettings settings;
     settings.rank = teams_->place().tensor_rank;
@@ -152,6 +152,13 @@ void Replica::load(const ModelSource& model, const Replica* model_of_prediction)
     if (teams_->stages() > 1 && teams_->last_stage() && settings.rank == 0)
         forwarder_ = std::make_unique<DrawForwarder>(teams_->to_stage(0, draw_channel), mine.device);
     if (mine.device >= 0) gpu_bytes_loaded_ = device_bytes_in_use();
+}
+
+// Returns null where sums and norms stay apart.
+std::unique_ptr<PeerArea> Replica::share_area(const ModelConfig& config) {
+    StreamCommunicator& group = teams_->tensor();
+    if (group.size() == 1 || config.blocks.output_norms || !joint_sums_fit(config.hidden)) return nullptr;
+    return group.share(joint_area_bytes(group.size(), plan_.request.rows, config.hidden));
 }
 
 std::string Replica::describe() const {

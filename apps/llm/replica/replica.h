@@ -105,6 +105,7 @@ class Replica {
     Draws collect();
 
   private:
+    std::unique_ptr<PeerArea> share_area(const ModelConfig& config);
     void load(const ModelSource& model, const Replica* model_of_prediction);
     void watch(const std::stop_token& stop, int device) const;
 

@@ -13,10 +13,13 @@ constexpr std::int64_t watched_rows = 512;
 
 }  // namespace
 
-TeamLinks::TeamLinks(const TeamContext& teams, Ops& ops, const Stream* stream, std::size_t most_bytes)
-    : teams_(teams), ops_(ops), stream_(stream) {
+TeamLinks::TeamLinks(const TeamContext& teams, Ops& ops, const Stream* stream, std::int64_t rows,
+                     std::int64_t columns, std::unique_ptr<PeerArea> area)
+    : teams_(teams), stream_(stream) {
+    if (area) sums_ = ops.make_joint_sums(std::move(area), rows, columns);
     if (teams.last_stage()) return;
-    for (Slot& slot : slots_) slot.memory = ops.allocate(most_bytes);
+    for (Slot& slot : slots_)
+        slot.memory = ops.allocate(static_cast<std::size_t>(rows * columns) * sizeof(float));
 }
 
 TeamLinks::~TeamLinks() {
@@ -40,12 +43,6 @@ void TeamLinks::all_reduce(FloatRows x) {
     if (x.rows >= watched_rows) watch();
 }
 
-void* TeamLinks::join_sums(std::int64_t rows, std::int64_t columns) {
-    if (teams_.tensor().size() == 1) return nullptr;
-    sums_ = ops_.make_joint_sums(teams_.tensor(), rows, columns);
-    return sums_ ? sums_->normed() : nullptr;
-}
-
 void TeamLinks::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps,
                              SentinelPlace place) {
     sums_->add_rms_norm(x, delta, weight, eps, place);
@@ -54,7 +51,7 @@ void TeamLinks::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, 
 
 void TeamLinks::complete(FloatRows x) {
     if (!sums_->splits(x.rows)) return;
-    const std::int64_t ranks = teams_.tensor().size(), share = (x.rows + ranks - 1) / ranks;
+    const std::int64_t share = joint_share(x.rows, teams_.tensor().size());
     all_gather({x.data + teams_.tensor().rank() * share * x.columns, share, x.columns}, x);
 }
 

@@ -22,14 +22,15 @@ inline constexpr std::chrono::milliseconds gpu_patience{20};
 
 class TeamLinks final : public DecoderLinks {
   public:
-    // Copies hidden states before sending them, so that the decoder can reuse its buffer. most_bytes: size of
-    // the largest hidden state. stream: of ops; nullptr if they work on the host. All arguments must outlive
-    // this object.
-    TeamLinks(const TeamContext& teams, Ops& ops, const Stream* stream, std::size_t most_bytes);
+    // Copies hidden states before sending them, so that the decoder can reuse its buffer. The largest has
+    // `rows` rows of `columns` numbers. stream: of ops; nullptr if they work on the host. area: to join sums
+    // with norms, or null. teams, ops and stream must outlive this object.
+    TeamLinks(const TeamContext& teams, Ops& ops, const Stream* stream, std::int64_t rows,
+              std::int64_t columns, std::unique_ptr<PeerArea> area);
     ~TeamLinks() override;
 
     void all_reduce(FloatRows x) override;
-    void* join_sums(std::int64_t rows, std::int64_t columns) override;
+    void* joint_output() override { return sums_ ? sums_->normed() : nullptr; }
     void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps,
                       SentinelPlace place) override;
     void complete(FloatRows x) override;
@@ -52,9 +53,8 @@ class TeamLinks final : public DecoderLinks {
     StreamRef where() const { return stream_ != nullptr ? StreamRef(*stream_) : StreamRef::host(); }
 
     const TeamContext& teams_;
-    Ops& ops_;
     const Stream* stream_;
-    std::unique_ptr<JointSums> sums_;  // null before join_sums(), or without
+    std::unique_ptr<JointSums> sums_;  // null without an area
     std::array<Slot, 2> slots_;
     std::size_t next_slot_ = 0;
 };

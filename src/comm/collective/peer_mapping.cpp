@@ -19,7 +19,18 @@ std::string agreed_problem(const Communicator& group, const std::string& mine) {
 
 std::unique_ptr<PeerMapping> PeerMapping::map(const Communicator& group, std::size_t bytes,
                                               std::string& why_not) {
-    std::unique_ptr<PeerMapping> mapping(new PeerMapping(group, bytes));
+    std::unique_ptr<PeerMapping> mapping;
+    std::string problem;
+    try {
+        mapping.reset(new PeerMapping(group, bytes));
+    } catch (const DeviceError& error) {
+        problem = error.what();
+    }
+    why_not = agreed_problem(group, problem);
+    if (!why_not.empty()) {
+        if (mapping) mapping->lose_peers();  // a rank without a mapping does not destroy one
+        return nullptr;
+    }
     return mapping->open(why_not) ? std::move(mapping) : nullptr;
 }
 

@@ -136,27 +136,31 @@ class LowLatencyWire : public WireBase {
         push(p, phase, step, {{static_cast<Word>(data.y) << 32 | data.x}});
         push(p, phase, step + 1, {{static_cast<Word>(data.w) << 32 | data.z}});
     }
+    // got[i]: of rank first + i.
     template <int N>
-    __device__ void collect_two(int phase, unsigned step, uint4 mine, uint4 (&got)[N]) {
+    __device__ void collect_two(int phase, unsigned step, int first, uint4 mine, uint4 (&got)[N]) {
         const char* lines = view_.own + slot(PeerWire::LowLatency, phase, 0) + 16ull * step;
         int missing;
         do {
             uint4 low[N], high[N];
 #pragma unroll
-            for (int r = 0; r < N; ++r)
+            for (int i = 0; i < N; ++i) {
+                const int r = first + i;
                 if (r < size() && r != rank()) {
                     const auto* line =
                         reinterpret_cast<const uint4*>(lines + r * slot_bytes(PeerWire::LowLatency));
-                    low[r] = load_volatile(line);
-                    high[r] = load_volatile(line + 1);
+                    low[i] = load_volatile(line);
+                    high[i] = load_volatile(line + 1);
                 }
+            }
             missing = -1;
 #pragma unroll
-            for (int r = 0; r < N; ++r) {
-                got[r] = mine;
+            for (int i = 0; i < N; ++i) {
+                const int r = first + i;
+                got[i] = mine;
                 if (r < size() && r != rank()) {
-                    if (!arrived(low[r]) || !arrived(high[r])) missing = r;
-                    got[r] = make_uint4(low[r].x, low[r].z, high[r].x, high[r].z);
+                    if (!arrived(low[i]) || !arrived(high[i])) missing = r;
+                    got[i] = make_uint4(low[i].x, low[i].z, high[i].x, high[i].z);
                 }
             }
         } while (missing >= 0 && patience_.lasts(missing));

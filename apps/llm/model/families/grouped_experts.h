@@ -1,6 +1,5 @@
 // What the config.json files and tensors of GLM 4.5 and DeepSeek have in common: layers without experts at
-// the beginning, shared experts, and a router that chooses groups of experts first, prediction
-// layers.
+// the beginning, shared experts, a router that chooses groups of experts first, and prediction layers.
 #pragma once
 
 #include <array>

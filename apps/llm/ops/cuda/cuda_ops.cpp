@@ -124,11 +124,8 @@ class CudaOps final : public GpuOps {
         return std::make_unique<CudaHostExperts>(shape, cores_, expert_product_, std::move(streamed),
                                                  stream_);
     }
-    std::unique_ptr<JointSums> make_joint_sums(StreamCommunicator& group, std::int64_t rows,
+    std::unique_ptr<JointSums> make_joint_sums(std::unique_ptr<PeerArea> area, std::int64_t rows,
                                                std::int64_t columns) override {
-        if (!joint_sums_fit(columns)) return nullptr;
-        auto area = group.share(CudaJointSums::area_bytes(group.size(), rows, columns));
-        if (!area) return nullptr;
         return std::make_unique<CudaJointSums>(std::move(area), rows, columns, limit_, sentinel_.data(),
                                                stream_);
     }

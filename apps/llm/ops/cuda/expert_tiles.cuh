@@ -54,13 +54,13 @@ __device__ inline int expert_of(const int* first_piece, int experts, int piece) 
 
 // Returns the blocks on a multiprocessor. With few rows, a block computes little and waits much, and its sums
 // leave registers for another block, which load a step less ahead.
-constexpr int expert_tile_blocks(WeightFormat format, int x_rows, bool alone) {
-    if (stages_weights(format)) return tile_blocks(format, x_rows, alone);
+constexpr int expert_tile_blocks(WeightFormat format, int x_rows, bool alone, bool staged) {
+    if (staged && stages_weights(format)) return tile_blocks(format, x_rows, staged);
     return alone && x_rows <= 16 && format != WeightFormat::F16 ? 3 : tile_blocks_each;
 }
 template <WeightFormat format, int x_rows>
 struct ExpertTileShape {
-    static constexpr int blocks = expert_tile_blocks(format, x_rows, copies_run_alone);
+    static constexpr int blocks = expert_tile_blocks(format, x_rows, copies_run_alone, weights_are_staged);
     static constexpr int ahead = blocks > tile_blocks_each ? 2 : raw_steps(format, x_rows);
 };
 
@@ -133,8 +133,8 @@ void launch_expert_tiles_of(const ExpertArgs& args, int multiprocessors, const S
     const int pairs = args.rows * args.routing.used, experts = args.routing.experts;
     // Twice the mean of an expert's pairs: few experts then have several pieces.
     with_x_rows(min(2 * pairs / args.routing.all_experts, tile_rows), [&](auto most) {
-        const bool alone = device_copies_alone();
-        const auto numbers_at = x_shared_bytes(most.value, alone) + weights_shared_bytes<format>(alone);
+        const bool alone = device_copies_alone(), staged = device_stages_weights();
+        const auto numbers_at = x_shared_bytes(most.value, alone) + weights_shared_bytes<format>(staged);
         const std::size_t bytes = numbers_at + 2 * static_cast<std::size_t>(experts + 1) * sizeof(int);
         const auto kernel =
             args.gated ? expert_tiles<format, most.value, true> : expert_tiles<format, most.value, false>;
@@ -143,7 +143,7 @@ void launch_expert_tiles_of(const ExpertArgs& args, int multiprocessors, const S
                    "shared memory of a tiled product with experts");
         const int pieces = min(pairs, min(pairs, experts) + pairs / most.value);
         const int blocks =
-            min(expert_tile_blocks(format, most.value, alone) * multiprocessors, pieces * args.tiles);
+            min(expert_tile_blocks(format, most.value, alone, staged) * multiprocessors, pieces * args.tiles);
         launch_early("tiled product with experts", kernel, {blocks, tile_threads, bytes}, stream, args,
                      static_cast<int>(numbers_at));
     });

@@ -48,7 +48,4 @@ void launch_joint_sums(JointWay way, const PeerView& view, const JointArea& area
 // Loads the kernels for a group of this size, see load_low_latency().
 void load_joint_sums(int ranks, int columns);
 
-// Returns whether there are kernels for rows of this width.
-bool joint_sums_fit(std::int64_t columns);
-
 }  // namespace voltpile::llm

@@ -4,35 +4,22 @@
 #include "llm/ops/ops.h"
 
 namespace voltpile::llm {
-namespace {
-
-constexpr std::int64_t share_of(std::int64_t rows, std::int64_t ranks) {
-    return (rows + ranks - 1) / ranks;
-}
-
-constexpr std::int64_t half_bytes = 2;
-
-}  // namespace
 
 CudaJointSums::CudaJointSums(std::unique_ptr<PeerArea> area, std::int64_t rows, std::int64_t columns,
                              float limit, std::uint64_t* sentinel, const Stream& stream)
     : area_(std::move(area)), columns_(columns), limit_(limit), sentinel_(sentinel), stream_(stream) {
     kernel_area_.own = area_->own;
     for (int p = 1; p < area_->view.size; ++p) kernel_area_.peer[p - 1] = area_->peer[p - 1];
-    kernel_area_.received = rows * columns * half_bytes;
-    kernel_area_.share = share_of(rows, area_->view.size);
+    kernel_area_.received = rows * columns * static_cast<std::int64_t>(sizeof(std::uint16_t));
+    kernel_area_.share = joint_share(rows, area_->view.size);
     load_joint_sums(area_->view.size, static_cast<int>(columns));
 }
 
 JointWay CudaJointSums::way(std::int64_t rows) const {
     if (rows * columns_ <= joint_low_latency_numbers) return JointWay::OneShot;
-    return share_of(rows, area_->view.size) * columns_ <= joint_low_latency_numbers
+    return joint_share(rows, area_->view.size) * columns_ <= joint_low_latency_numbers
                ? JointWay::ByOwnerLowLatency
                : JointWay::ByOwner;
-}
-
-std::size_t CudaJointSums::area_bytes(std::int64_t ranks, std::int64_t rows, std::int64_t columns) {
-    return static_cast<std::size_t>((rows + ranks * share_of(rows, ranks)) * columns * half_bytes);
 }
 
 void CudaJointSums::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps,

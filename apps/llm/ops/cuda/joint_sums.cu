@@ -3,6 +3,7 @@
 #include "llm/ops/cuda/half.cuh"
 #include "llm/ops/cuda/joint_kernels.h"
 #include "llm/ops/cuda/row_parts.cuh"
+#include "llm/ops/joint_sums.h"
 
 namespace voltpile::llm {
 
@@ -10,6 +11,7 @@ namespace {
 
 constexpr int joint_threads = 512;
 constexpr int most_groups = 4;  // of 8 columns, in the registers of a thread
+static_assert(8 * most_groups * joint_threads == most_joint_columns);
 constexpr float sent_part = 1.0f / 16;
 
 // The first of the eight columns of this thread's g-th group.
@@ -51,39 +53,35 @@ __device__ __forceinline__ void add_halves(Eight& sum, uint4 halves) {
         sum.v[i] += __half2float(__ushort_as_half(static_cast<unsigned short>(words[i / 2] >> (i % 2 * 16))));
 }
 
-// What a thread adds to eight columns of a row, loaded before the sums arrive.
-struct Ahead {
-    Eight x, bias, weight;
-};
-
-__device__ __forceinline__ Ahead load_ahead(const JointRows& m, std::int64_t at, int column) {
-    Ahead ahead{load_eight(m.x + at), {}, {}};
-    if (m.bias != nullptr) ahead.bias = load_eight(m.bias + column);
-    if (m.weight != nullptr) ahead.weight = load_eight(m.weight + column);
-    return ahead;
+// Adds what some ranks sent to a sum.
+template <int N>
+__device__ __forceinline__ void add_sent(Eight& sum, const uint4 (&sent)[N], int count) {
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+        if (i < count) add_halves(sum, sent[i]);
 }
 
 // Adds the sum of what the ranks sent, and the bias, to eight numbers of x, and to `squares` their squares.
-template <int N>
-__device__ __forceinline__ void join(const JointRows& m, std::int64_t at, const uint4 (&sent)[N], int ranks,
-                                     Ahead& ahead, float& squares) {
-    Eight sum{};
+__device__ __forceinline__ void join(const JointRows& m, std::int64_t at, int column, const Eight& sum,
+                                     Eight& x, float& squares) {
 #pragma unroll
-    for (int r = 0; r < N; ++r)
-        if (r < ranks) add_halves(sum, sent[r]);
+    for (int i = 0; i < 8; ++i) x.v[i] = fmaf(sum.v[i], 1 / sent_part, x.v[i]);
+    if (m.bias != nullptr) {
+        const Eight bias = load_eight(m.bias + column);
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-        ahead.x.v[i] = fmaf(sum.v[i], 1 / sent_part, ahead.x.v[i]) + ahead.bias.v[i];
-        squares = fmaf(ahead.x.v[i], ahead.x.v[i], squares);
+        for (int i = 0; i < 8; ++i) x.v[i] += bias.v[i];
     }
-    store_eight(m.x + at, ahead.x);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) squares = fmaf(x.v[i], x.v[i], squares);
+    store_eight(m.x + at, x);
 }
 
 // Normalizes a row, of which each thread has G groups of columns, and passes each group's fp16 numbers to
-// put(column, halves). A row that is not finite becomes NaN, by which other ranks recognize it.
-template <int G, class Put>
-__device__ __forceinline__ void norm_row(const JointRows& m, int row, const Ahead (&ahead)[G], float squares,
-                                         float* shared, const Put& put) {
+// put(column, halves). weight_of(g, column): those of a group. A row that is not finite becomes NaN, by which
+// other ranks recognize it.
+template <int G, class WeightOf, class Put>
+__device__ __forceinline__ void norm_row(const JointRows& m, int row, const Eight (&x)[G], float squares,
+                                         float* shared, const WeightOf& weight_of, const Put& put) {
     __syncthreads();  // the sum of the previous row has been read
     const float mean = sum_over_block(squares, shared) / static_cast<float>(m.columns);
     const bool finite = isfinite(mean);
@@ -94,13 +92,14 @@ __device__ __forceinline__ void norm_row(const JointRows& m, int row, const Ahea
     for (int g = 0; g < G; ++g) {
         const int column = column_of(g);
         if (column >= m.columns) continue;
-        Eight out = ahead[g].x;
         if (m.weight != nullptr) {
+            const Eight weight = weight_of(g, column);
+            Eight out;
 #pragma unroll
-            for (int i = 0; i < 8; ++i) out.v[i] = out.v[i] * scale * ahead[g].weight.v[i];
+            for (int i = 0; i < 8; ++i) out.v[i] = x[g].v[i] * scale * weight.v[i];
             put(column, eight_halves(out, 1, m.limit));
         } else {
-            put(column, eight_halves(out, scale, m.limit));
+            put(column, eight_halves(x[g], scale, m.limit));
         }
     }
 }
@@ -115,28 +114,44 @@ __device__ __forceinline__ void halves_of_row(const JointRows& m, int row, const
             use(column_of(g), eight_halves(load_eight(from + column_of(g)), sent_part, m.limit));
 }
 
-// Joins and normalizes a row. collect(column, mine, got) gets what the ranks sent, put: as norm_row().
+// Returns of how many of N ranks a thread holds the numbers at once.
+__host__ __device__ constexpr int at_once(int N, int G) {
+    return N < 4 || G > 2 ? 2 : 4;
+}
+
+// Joins and normalizes a row. collect(column, first, mine, got) gets what the ranks from `first` on sent,
+// put: as norm_row(). What does not depend on other ranks is loaded before their numbers arrive, if there are
+// registers for it.
 template <int N, int G, class Collect, class Put>
 __device__ __forceinline__ void finish_row(const JointRows& m, int row, int ranks, float* shared,
                                            const Collect& collect, const Put& put) {
-    Ahead ahead[G];
+    constexpr bool weights_early = G == 1;
+    Eight x[G], weight[weights_early ? G : 1];
     uint4 mine[G];
     const std::int64_t begin = static_cast<std::int64_t>(row) * m.columns;
 #pragma unroll
     for (int g = 0; g < G; ++g) {
         if (column_of(g) >= m.columns) continue;
-        ahead[g] = load_ahead(m, begin + column_of(g), column_of(g));
+        x[g] = load_eight(m.x + begin + column_of(g));
+        if (weights_early && m.weight != nullptr) weight[g] = load_eight(m.weight + column_of(g));
         mine[g] = eight_halves(load_eight(m.delta + begin + column_of(g)), sent_part, m.limit);
     }
     float squares = 0;
 #pragma unroll
     for (int g = 0; g < G; ++g) {
         if (column_of(g) >= m.columns) continue;
-        uint4 sent[N];
-        collect(column_of(g), mine[g], sent);
-        join(m, begin + column_of(g), sent, ranks, ahead[g], squares);
+        Eight sum{};
+#pragma unroll
+        for (int first = 0; first < N; first += at_once(N, G)) {
+            uint4 sent[at_once(N, G)];
+            collect(column_of(g), first, mine[g], sent);
+            add_sent(sum, sent, ranks - first);
+        }
+        join(m, begin + column_of(g), column_of(g), sum, x[g], squares);
     }
-    norm_row(m, row, ahead, squares, shared, put);
+    norm_row(
+        m, row, x, squares, shared,
+        [&](int g, int column) { return weights_early ? weight[g] : load_eight(m.weight + column); }, put);
 }
 
 __device__ __forceinline__ void put_halves(char* rows, const JointRows& m, int row, int column,
@@ -166,8 +181,8 @@ __global__ void __launch_bounds__(joint_threads, 1)
     for (int row = first; row < m.rows; row += step)
         finish_row<N, G>(
             m, row, wire.size(), shared,
-            [&](int column, uint4 mine, uint4(&sent)[N]) {
-                wire.collect_two(0, step_of(m, row, column), mine, sent);
+            [&](int column, int from, uint4 mine, auto& sent) {
+                wire.collect_two(0, step_of(m, row, column), from, mine, sent);
             },
             [&](int column, uint4 halves) { put_halves(area.own, m, row, column, halves); });
     wire.finish(step_of(m, m.rows, 0), 0);
@@ -206,8 +221,8 @@ __global__ void __launch_bounds__(joint_threads, 1)
         }
         finish_row<N, G>(
             m, row, ranks, shared,
-            [&](int column, uint4 mine, uint4(&sent)[N]) {
-                wire.collect_two(0, step_of(m, i, column), mine, sent);
+            [&](int column, int from, uint4 mine, auto& sent) {
+                wire.collect_two(0, step_of(m, i, column), from, mine, sent);
             },
             [&](int column, uint4 halves) {
                 send(column, halves);
@@ -219,23 +234,27 @@ __global__ void __launch_bounds__(joint_threads, 1)
         for (int g = 0; g < G; ++g) {
             const int column = column_of(g);
             if (column >= m.columns) continue;
-            uint4 got[N];
-            wire.collect_two(1, step_of(m, i, column), {}, got);
 #pragma unroll
-            for (int r = 0; r < N; ++r) {
-                const int row = r * share + i;
-                if (r >= ranks || r == wire.rank() || row >= m.rows) continue;
-                put_halves(area.own, m, row, column, got[r]);
-                if (column == 0 && __hisnan(__ushort_as_half(static_cast<unsigned short>(got[r].x))))
-                    trip(m.sentinel, m.place, static_cast<unsigned>(row));
+            for (int from = 0; from < N; from += at_once(N, G)) {
+                uint4 got[at_once(N, G)];
+                wire.collect_two(1, step_of(m, i, column), from, {}, got);
+#pragma unroll
+                for (int k = 0; k < at_once(N, G); ++k) {
+                    const int r = from + k, row = r * share + i;
+                    if (r >= ranks || r == wire.rank() || row >= m.rows) continue;
+                    put_halves(area.own, m, row, column, got[k]);
+                    if (column == 0 && __hisnan(__ushort_as_half(static_cast<unsigned short>(got[k].x))))
+                        trip(m.sentinel, m.place, static_cast<unsigned>(row));
+                }
             }
         }
     wire.finish(step_of(m, share, 0), step_of(m, share, 0));
 }
 
 // The same with fewer bytes and more latency. Block b waits only for the same block of its peers. A peer
-// overwrites what it sent earlier, and outputs, only after this rank has begun the same call, and so after
-// the kernels here that read them.
+// writes outputs only after this rank has begun the same call, and so after the kernels here that read the
+// earlier ones. It sends parts without waiting: the previous call ended only after every block here had
+// signaled that it has read them.
 template <int N, int G>
 __global__ void __launch_bounds__(joint_threads, 1)
     joint_by_owner(const PeerView view, const JointArea area, const JointRows m) {
@@ -262,13 +281,15 @@ __global__ void __launch_bounds__(joint_threads, 1)
         if (row >= m.rows) break;
         finish_row<N, G>(
             m, row, ranks, shared,
-            [&](int column, uint4 mine, uint4(&sent)[N]) {
+            [&](int column, int from, uint4 mine, auto& sent) {
+                constexpr int count = sizeof sent / sizeof sent[0];
 #pragma unroll
-                for (int r = 0; r < N; ++r) {
-                    const char* from = area.own + area.received + (r * area.share + i) * row_bytes;
-                    sent[r] = mine;
+                for (int k = 0; k < count; ++k) {
+                    const int r = from + k;
+                    const char* at = area.own + area.received + (r * area.share + i) * row_bytes;
+                    sent[k] = mine;
                     if (r < ranks && r != wire.rank())
-                        sent[r] = load_volatile(reinterpret_cast<const uint4*>(from + 2 * column));
+                        sent[k] = load_volatile(reinterpret_cast<const uint4*>(at + 2 * column));
                 }
             },
             [&](int column, uint4 halves) {
@@ -325,10 +346,6 @@ void with_kernel(JointWay way, int ranks, int columns, const Use& use) {
 
 }  // namespace
 
-bool joint_sums_fit(std::int64_t columns) {
-    return columns % 8 == 0 && columns <= 8ll * most_groups * joint_threads;
-}
-
 void load_joint_sums(int ranks, int columns) {
     for (const JointWay way : {JointWay::OneShot, JointWay::ByOwnerLowLatency, JointWay::ByOwner})
         with_kernel(way, ranks, columns, [](auto kernel) {
@@ -339,7 +356,8 @@ void load_joint_sums(int ranks, int columns) {
 
 void launch_joint_sums(JointWay way, const PeerView& view, const JointArea& area, const JointRows& rows,
                        const Stream& stream) {
-    const int each = way == JointWay::OneShot ? rows.rows : (rows.rows + view.size - 1) / view.size;
+    const int each =
+        way == JointWay::OneShot ? rows.rows : static_cast<int>(joint_share(rows.rows, view.size));
     const LaunchShape shape{min(each, max_peer_blocks), min((rows.columns / 8 + 31) / 32 * 32, joint_threads),
                             0};
     with_kernel(way, view.size, rows.columns,

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "comm/collective/stream_communicator.h"
+#include "comm/collective/peer_area.h"
 #include "llm/ops/cuda/joint_kernels.h"
 #include "llm/ops/joint_sums.h"
 
@@ -14,9 +14,6 @@ class CudaJointSums final : public JointSums {
     // sentinel: a word of GPU memory, see rows.h. All arguments must outlive this object.
     CudaJointSums(std::unique_ptr<PeerArea> area, std::int64_t rows, std::int64_t columns, float limit,
                   std::uint64_t* sentinel, const Stream& stream);
-
-    // Returns the bytes of the area for passes of at most these rows.
-    static std::size_t area_bytes(std::int64_t ranks, std::int64_t rows, std::int64_t columns);
 
     void* normed() const override { return area_->own; }
     void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps,

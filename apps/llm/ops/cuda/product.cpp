@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "device/capability.h"
 #include "llm/ops/cuda/cuda_ops.h"
 #include "llm/ops/cuda/tiles.h"
 
@@ -146,7 +145,7 @@ void CudaProduct::by_tiles(const MatmulArgs& args, std::size_t room) {
     // Batch-invariant: the same number of workers for all numbers of rows.
     const int blocks = batch_invariant_ ? tile_blocks_each
                                         : tile_blocks(args.matrix[0].format, std::min(args.rows, tile_rows),
-                                                      current_compute_capability() >= 80);
+                                                      device_stages_weights());
     const int workers = tile_workers(args, blocks * multiprocessors_ / pieces);
     const auto fit = static_cast<int>(std::min<std::size_t>(room / tile_scratch_bytes(1, workers), 1 << 16));
     const int each = std::min(fit, most_tiles / tiles_of(args)) * tile_rows;

@@ -21,11 +21,18 @@ __host__ __device__ constexpr int raw_steps(WeightFormat format, int x_rows) {
     return format == WeightFormat::Q6_K && x_rows >= 48 ? 1 : 2;
 }
 
+// Compute capability 9.0 to 11: 228 KB of shared memory. Others have no room for as many blocks.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
+constexpr bool weights_are_staged = true;
+#else
+constexpr bool weights_are_staged = false;
+#endif
+
 // The weights of a block on their way through shared memory.
 template <WeightFormat format>
 struct TileWeights {
     static constexpr int stages = x_stages(true);
-    static constexpr bool used = copies_run_alone && stages_weights(format);
+    static constexpr bool used = weights_are_staged && stages_weights(format);
     StagedWeights<format, warp_weights> of_warp[tile_warps][stages];
 };
 // Where they begin in shared memory: behind x.
@@ -33,15 +40,16 @@ template <int x_rows>
 struct TileWeightsPlace {
     static constexpr std::size_t offset = x_shared_bytes(x_rows, copies_run_alone);
 };
-// alone: device_copies_alone().
+// staged: device_stages_weights().
 template <WeightFormat format>
-constexpr std::size_t weights_shared_bytes(bool alone) {
-    return alone && stages_weights(format) ? sizeof(TileWeights<format>) : 0;
+constexpr std::size_t weights_shared_bytes(bool staged) {
+    return staged && stages_weights(format) ? sizeof(TileWeights<format>) : 0;
 }
 
 // Returns the shared memory with which at most as many blocks as needed fit on a multiprocessor. Blocks that
 // begin early (early_launch.cuh) would otherwise gather on the multiprocessors that are free first.
 inline std::size_t spread_bytes(std::size_t needed, int blocks) {
+    if (!device_launches_early()) return needed;
     const int multiprocessors = current_attribute(cudaDevAttrMultiProcessorCount);
     const int each = (blocks + multiprocessors - 1) / multiprocessors;
     const int all = current_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
@@ -146,7 +154,7 @@ __device__ __forceinline__ void multiply_steps(const DeviceMatrix& weights, cons
 
 // A worker has one block for each piece of x_rows rows of x.
 template <WeightFormat format, int x_rows, bool gated>
-__global__ void __launch_bounds__(tile_threads, tile_blocks(format, x_rows, copies_run_alone))
+__global__ void __launch_bounds__(tile_threads, tile_blocks(format, x_rows, weights_are_staged))
     tile_product(const TileArgs args) {
     extern __shared__ __align__(32) std::uint8_t shared[];
     auto& staged = *reinterpret_cast<TileWeights<format>*>(shared + TileWeightsPlace<x_rows>::offset);
@@ -195,8 +203,9 @@ void launch_tiles_of(const TileArgs& args, const Stream& stream) {
     with_x_rows((a.rows + args.pieces - 1) / args.pieces, [&](auto most) {
         const bool alone = device_copies_alone();
         const int blocks = args.pieces * a.workers;
-        const auto bytes =
-            spread_bytes(x_shared_bytes(most.value, alone) + weights_shared_bytes<format>(alone), blocks);
+        const auto bytes = spread_bytes(
+            x_shared_bytes(most.value, alone) + weights_shared_bytes<format>(device_stages_weights()),
+            blocks);
         const auto kernel =
             a.gated ? tile_product<format, most.value, true> : tile_product<format, most.value, false>;
         cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,

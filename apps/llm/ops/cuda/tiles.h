@@ -1,6 +1,7 @@
 // The division of a tiled product (tiles.cuh), and the launchers of its kernels.
 #pragma once
 
+#include "device/capability.h"
 #include "llm/ops/cuda/matmul.h"
 
 namespace voltpile::llm {
@@ -11,8 +12,9 @@ constexpr int step_columns = 128;
 constexpr int tile_warps = 4, tile_threads = 32 * tile_warps;
 constexpr int tile_weights = warp_weights * tile_warps;
 
-// Returns whether asynchronous copies bring these weights to shared memory, on GPUs that have them, instead
-// of loads to registers: more blocks fit and more bytes are under way. Measured to be faster for these.
+// Returns whether asynchronous copies bring these weights to shared memory, instead of loads to registers, on
+// GPUs with 228 KB of it (tile_product.cuh): more blocks fit and more bytes are under way. Measured to be
+// faster for these formats.
 constexpr bool stages_weights(WeightFormat format) {
     switch (format) {
         case WeightFormat::Q2_K:
@@ -25,9 +27,13 @@ constexpr bool stages_weights(WeightFormat format) {
             return false;
     }
 }
-// Returns the blocks of a multiprocessor, with pieces of x_rows rows of x. alone: device_copies_alone().
-constexpr int tile_blocks(WeightFormat format, int x_rows, bool alone) {
-    if (!alone || !stages_weights(format)) return tile_blocks_each;
+inline bool device_stages_weights() {
+    const int capability = current_compute_capability();
+    return capability >= 90 && capability < 120;
+}
+// Returns the blocks of a multiprocessor, with pieces of x_rows rows of x. staged: device_stages_weights().
+constexpr int tile_blocks(WeightFormat format, int x_rows, bool staged) {
+    if (!staged || !stages_weights(format)) return tile_blocks_each;
     return x_rows <= 16 ? 4 : x_rows <= 32 ? 3 : 2;
 }
 
