@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import struct
 import time
@@ -12,6 +13,8 @@ from tiny_model import MODELS
 
 F16 = MODELS / "tiny-f16.gguf"
 MIXTURE = MODELS.parent / "tiny_mixture"
+GPT_OSS = MODELS.parent / "llm/goldens/gpt_oss_mxfp4"
+HARMONY = MODELS.parent / "llm/tokenizers/golden_harmony.json"
 HELD_OUT = MODELS / "held_out.txt"
 SIZES = {4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d", 0: "B", 1: "b", 2: "H", 3: "h"}
 
@@ -54,6 +57,25 @@ def read_gguf(path):
     ends = sorted([offset for _, _, offset in table.values()] + [len(content) - begin])
     data = {name: content[begin + offset:begin + ends[ends.index(offset) + 1]] for name, (_, _, offset) in table.items()}
     return metadata, {name: entry[:2] for name, entry in table.items()}, data
+
+
+def make_gpt_oss(folder):
+    """Writes the small gpt-oss model with its 288 rows of the embedding for the first tokens of a tokenizer like gpt-oss's, and returns it."""
+    folder.mkdir()
+    shutil.copy(GPT_OSS / "model.safetensors", folder)
+    tokenizer = json.loads(HARMONY.read_text())["tokenizer"]
+    added, model = tokenizer["added_tokens"], tokenizer["model"]
+    words = 288 - len(added)
+    model["vocab"] = {text: i for text, i in model["vocab"].items() if i < words}
+    model["merges"] = model["merges"][:words - 256]  # each makes the next token
+    for i, token in enumerate(added):
+        token["id"] = words + i
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    ids = {token["content"]: token["id"] for token in added}
+    ends = {"bos_token_id": ids["<|startoftext|>"], "eos_token_id": ids["<|return|>"]}
+    (folder / "config.json").write_text(json.dumps(json.loads((GPT_OSS / "config.json").read_text()) | ends))
+    (folder / "generation_config.json").write_text(json.dumps(ends | {"eos_token_id": [ids["<|return|>"], ids["<|endoftext|>"], ids["<|call|>"]]}))
+    return tokenizer
 
 
 class Quantize(Case):
@@ -112,6 +134,44 @@ class Quantize(Case):
             if key.startswith(("llama.", "tokenizer.")):
                 self.assertEqual(metadata.get(key), expected[key], key)
         self.assertEqual(self.divergence(path), 0)
+
+    def test_a_folder_of_gpt_oss(self):
+        source = self.folder / "gpt-oss"
+        tokenizer = make_gpt_oss(source)
+        path, out = self.quantize(source, "f16")
+        self.assertIn("MXFP4 6", out)
+        metadata, tensors, data = read_gguf(path)
+        _, expected_tensors, expected_data = read_gguf(GPT_OSS / "model.gguf")
+        self.assertEqual({name: shape for name, (shape, _) in tensors.items()}, {name: shape for name, (shape, _) in expected_tensors.items()})
+        for name, (_, kind) in expected_tensors.items():
+            if kind == tensors[name][1]:  # all but matrices in F16, which have F32 in the file of GGUF's own package
+                self.assertEqual(data[name], expected_data[name], name)
+        self.assertEqual({kind for name, (_, kind) in tensors.items() if name.endswith("_exps.weight")}, {39})
+        added = [token["content"] for token in tokenizer["added_tokens"]]
+        tokens = [*sorted(tokenizer["model"]["vocab"], key=tokenizer["model"]["vocab"].get), *added]
+        for key, value in (("model", "gpt2"), ("pre", "gpt-4o"), ("tokens", tokens),
+                           ("merges", [" ".join(pair) for pair in tokenizer["model"]["merges"]]),
+                           ("token_type", [1] * (len(tokens) - len(added)) + [3] * len(added)),
+                           ("bos_token_id", tokens.index("<|startoftext|>")), ("eos_token_id", tokens.index("<|return|>")),
+                           ("eot_token_id", tokens.index("<|endoftext|>")), ("add_bos_token", False)):
+            self.assertEqual(metadata[f"tokenizer.ggml.{key}"], value, key)
+        self.assertLess(self.divergence(path, source), 1e-5)
+        several, _ = self.quantize(source, "f16", "--threads", "5")
+        self.assertEqual(several.read_bytes(), path.read_bytes())
+        text = self.folder / "calibration.txt"
+        text.write_text(HELD_OUT.read_text()[20000:24000])
+        calibrated, _ = self.quantize(source, "q4_0", "--calibrate", text)
+        plain, _ = self.quantize(source, "q4_0")
+        self.assertLess(self.divergence(calibrated, source), self.divergence(plain, source))
+
+    def test_a_folder_of_gpt_oss_without_its_scales(self):
+        source, out = self.folder / "gpt-oss", self.folder / "out.gguf"
+        make_gpt_oss(source)
+        weights = source / "model.safetensors"
+        weights.write_bytes(weights.read_bytes().replace(b"1.mlp.experts.down_proj_scales", b"1.mlp.experts.down_proj_Scales"))
+        _, err = self.voltpile("model", "quantize", source, out, "--quant", "q8_0", expect=BAD_INPUT)
+        self.assertIn("model.layers.1.mlp.experts.down_proj_blocks needs model.layers.1.mlp.experts.down_proj_scales, which is missing", err)
+        self.assertFalse(out.exists())
 
     def test_importance_of_one_text_lowers_the_divergence_on_another(self):
         text = HELD_OUT.read_text()

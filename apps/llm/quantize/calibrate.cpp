@@ -40,7 +40,7 @@ ImportanceMatrix calibrate(const ModelFiles& model, std::span<const TokenId> tok
     settings.layer_end = static_cast<int>(model.config().layers);
     settings.pages = pages;
     settings.limits = {kPassRows, 1, pages, kPassRows};
-    Decoder decoder(model, ops, links, settings);
+    Decoder decoder(ops.model(), ops, links, settings);
     BatchBuffer buffer(ops, settings.limits);
     PagePool pool(pages);
     std::int64_t done = 0;

@@ -25,10 +25,6 @@ namespace {
 void check_family(const ModelFiles& model) {
     const ModelConfig& config = model.config();
     const std::string where = model.paths().front();
-    if (config.blocks.expert_biases)
-        throw JobError(
-            fmt::format("{}: folders of {} models cannot be converted: use a GGUF file of the model", where,
-                        config.family->name));
     if (const std::vector<std::string> lost = lost_in_gguf(model); !lost.empty())
         throw JobError(fmt::format("{}: GGUF files of {} models have no keys for this model's {}", where,
                                    config.family->name, fmt::join(lost, ", ")));
@@ -55,7 +51,7 @@ class FolderInput final : public QuantizeInput {
                          model.paths().front());
         }
         for (const ModelTensor& tensor : model.tensors()) {
-            check_original(tensor, model.paths().front());
+            check_original(tensor, config_.quantization.packing, model.paths().front());
             add(tensor);
         }
         for (std::size_t t = 0; t < tensors_.size(); ++t) {

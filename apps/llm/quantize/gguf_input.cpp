@@ -51,7 +51,7 @@ class GgufInput final : public QuantizeInput {
             if (stored->dimensions > 2) tensor.matrices = of_heads ? heads : experts;
             tensor.data = stored->data;
             tensor.file = files_.file_of.find(name)->second;
-            check_original(tensor, metadata_.path());
+            check_original(tensor, Packing::None, metadata_.path());
             tensors_.push_back(std::move(tensor));
         }
     }
@@ -73,15 +73,17 @@ class GgufInput final : public QuantizeInput {
 
 }  // namespace
 
-void check_original(const ModelTensor& tensor, const std::string& path) {
+void check_original(const ModelTensor& tensor, Packing packing, const std::string& path) {
     if (tensor.rows == 1) return;
-    if (tensor.packed != nullptr)
+    // Without quantization, only the order of weights is another one: stacks of experts.
+    const bool is_stack = packing == Packing::None || packing == Packing::Mxfp4;
+    if (tensor.packed != nullptr && !is_stack)
         throw JobError(
             fmt::format("{}: {} is quantized already, and quantizing it again would lose twice: "
                         "give the model in F16, BF16, F32 or Q8_0",
                         path, tensor.name));
     constexpr std::array originals = {WeightFormat::F32, WeightFormat::F16, WeightFormat::BF16,
-                                      WeightFormat::Q8_0};
+                                      WeightFormat::Q8_0, WeightFormat::MXFP4};
     if (std::ranges::find(originals, tensor.format) == originals.end())
         throw JobError(fmt::format(
             "{}: {} is in {} already, and quantizing it again would lose twice: give the model in "

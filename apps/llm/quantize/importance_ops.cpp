@@ -17,19 +17,34 @@ std::string_view kind_of_expert(std::string_view name) {
     return name.substr(begin, name.find('.', begin) - begin);
 }
 
+// Matrices in MXFP4 are copied.
+bool is_quantized(const ModelTensor& tensor) {
+    return tensor.format != WeightFormat::MXFP4;
+}
+
 }  // namespace
 
 ImportanceOps::ImportanceOps(const ModelSource& model, const std::vector<int>& pus)
     : CpuOps(pus), model_(model) {
-    for (const ModelTensor& tensor : model.tensors())
-        if (tensor.rows > 1) tensor_at_.emplace(tensor.data, &tensor);
+    for (const ModelTensor& tensor : model_.tensors())
+        if (tensor.rows > 1 && tensor.data != nullptr && is_quantized(tensor))
+            tensor_at_.emplace(tensor.data, &tensor);
+}
+
+void ImportanceOps::TracedModel::read(const ModelTensor& tensor, const TensorSlice& slice,
+                                      std::byte* out) const {
+    model_.read(tensor, slice, out);
+    const bool is_matrix = tensor.packed != nullptr && tensor.expert >= 0 && is_quantized(tensor);
+    tensor_ = is_matrix ? &tensor : nullptr;
+    out_ = is_matrix ? out : nullptr;
 }
 
 std::unique_ptr<WeightMatrix> ImportanceOps::load_matrix(const MatrixSource& source) {
     auto matrix = CpuOps::load_matrix(source);
-    if (const auto found = tensor_at_.find(source.data); found != tensor_at_.end())
-        sums_[matrix.get()] = {found->second, std::vector<double>(static_cast<std::size_t>(source.columns)),
-                               0};
+    const auto mapped = tensor_at_.find(source.data);
+    const ModelTensor* tensor = mapped != tensor_at_.end() ? mapped->second : model_.read_to(source.data);
+    if (tensor != nullptr)
+        sums_[matrix.get()] = {tensor, std::vector<double>(static_cast<std::size_t>(source.columns)), 0};
     return matrix;
 }
 

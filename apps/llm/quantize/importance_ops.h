@@ -15,8 +15,12 @@ namespace voltpile::llm {
 
 class ImportanceOps final : public CpuOps {
   public:
-    // model: mapped files; must outlive this.
+    // model: files; must outlive this.
     ImportanceOps(const ModelSource& model, const std::vector<int>& pus);
+
+    // Returns the model to load with these operations. It notes which packed matrix it read last, because the
+    // place of its data does not tell.
+    const ModelSource& model() const { return model_; }
 
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override;
     void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) override;
@@ -33,6 +37,20 @@ class ImportanceOps final : public CpuOps {
     ImportanceMatrix importance() const;
 
   private:
+    class TracedModel final : public ModelSource {
+      public:
+        explicit TracedModel(const ModelSource& model)
+            : ModelSource(model.config(), model.tensors()), model_(model) {}
+        void read(const ModelTensor& tensor, const TensorSlice& slice, std::byte* out) const override;
+        std::string fingerprint() const override { return model_.fingerprint(); }
+        // Returns the tensor if the last read wrote a packed matrix of an expert to `data`; otherwise null.
+        const ModelTensor* read_to(const std::byte* data) const { return data == out_ ? tensor_ : nullptr; }
+
+      private:
+        const ModelSource& model_;
+        mutable const ModelTensor* tensor_ = nullptr;
+        mutable const std::byte* out_ = nullptr;
+    };
     struct Sums {
         const ModelTensor* tensor = nullptr;
         std::vector<double> squares;  // (columns)
@@ -42,8 +60,8 @@ class ImportanceOps final : public CpuOps {
     void add_rows(const WeightMatrix& weight, const HiddenRows& x);
     static std::vector<float> means(const Sums& sums);
 
-    const ModelSource& model_;
-    std::map<const std::byte*, const ModelTensor*> tensor_at_;  // by the place of its data
+    TracedModel model_;
+    std::map<const std::byte*, const ModelTensor*> tensor_at_;  // by the place of its data, if it is mapped
     std::map<const WeightMatrix*, Sums> sums_;
 };
 

@@ -8,6 +8,7 @@
 #include "llm/model/gguf_writer.h"
 #include "llm/model/model_files.h"
 #include "llm/model/model_tensor.h"
+#include "llm/model/packed/quantization.h"
 
 namespace voltpile::llm {
 
@@ -19,7 +20,8 @@ class QuantizeInput {
     const std::vector<ModelTensor>& tensors() const { return tensors_; }
 
     // Returns row `row` of tensors()[tensor], in its format; mapped if the tensor's `file` is not -1.
-    // Thread-safe.
+    // Thread-safe. Only for tensors that are not packed: the rows of others, with all their matrices, are
+    // those of `packed` from packed_row on.
     virtual const std::byte* row(std::size_t tensor, std::size_t row) const = 0;
 
     // Adds all metadata but general.file_type, general.quantization_version and quantize.*.
@@ -30,7 +32,8 @@ class QuantizeInput {
 };
 
 // Returns the tensors of a GGUF file unchanged, with its metadata. Throws JobError if a matrix is in a format
-// that has lost too much already: any but F32, F16, BF16 and Q8_0. model: must outlive the result.
+// that has lost too much already: any but F32, F16, BF16, Q8_0 and MXFP4, which stays as it is. model: must
+// outlive the result.
 std::unique_ptr<QuantizeInput> open_gguf_input(const ModelFiles& model);
 
 // Returns the tensors of a Hugging Face folder under the names, and with the rows in the order, of its GGUF
@@ -39,7 +42,7 @@ std::unique_ptr<QuantizeInput> open_gguf_input(const ModelFiles& model);
 // without a name in GGUF.
 std::unique_ptr<QuantizeInput> open_folder_input(const ModelFiles& model);
 
-// Throws JobError for a matrix in a format that has lost too much to be the original.
-void check_original(const ModelTensor& tensor, const std::string& path);
+// Throws JobError for a matrix in a format that has lost too much to be the original. packing: of the model.
+void check_original(const ModelTensor& tensor, Packing packing, const std::string& path);
 
 }  // namespace voltpile::llm

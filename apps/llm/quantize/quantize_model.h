@@ -34,9 +34,9 @@ std::vector<ModelTensor> quantized_tensors(const QuantizeInput& input, const Mod
                                            const QuantizeSettings& settings);
 
 // Quantizes row by row, a few megabytes at a time, on settings.threads threads, and hands read parts of the
-// original back to the kernel: memory holds neither model. Matrices that have their new format already are
-// copied. Throws FileError, and Error for weights that are not finite or too large for the format; then
-// `path` is unchanged.
+// original back to the kernel: memory holds neither model. Matrices in MXFP4, and those that have their new
+// format already, are copied. Throws FileError, and Error for weights that are not finite or too large for
+// the format; then `path` is unchanged.
 QuantizeResult quantize_model(const QuantizeInput& input, const ModelConfig& config, const std::string& path,
                               const QuantizeSettings& settings);
 
