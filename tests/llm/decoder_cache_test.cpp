@@ -24,7 +24,8 @@ VOLTPILE_FOR_ALL_OPS(DecoderCacheTest);
 // whole step. On cores the last bit of fp32 decides, which is rare. On GPUs fp16 does: numbers of magnitude 1
 // differ by up to 2^-11, and a step of int8 is about 3 / 127, so at most 2 % of them get another code. The
 // error of these is a step and that of the others a step divided by sqrt(12) on average, so together they add
-// at most 12 * 2 % to the squared error that the quantization causes anyway; a step of int4 is larger.
+// at most 12 * 2 % to the squared error that the quantization causes anyway; a step of int4 is larger. Later
+// layers see what earlier ones added: with four layers at most 4 * 24 %.
 TEST_P(DecoderCacheTest, QuantizedCachesGiveTheLogitsOfTheReference) {
     for (const char* shape : {"tiny", "tiny-mla"}) {
         const SyntheticModel model(shape, "f16");
@@ -39,7 +40,7 @@ TEST_P(DecoderCacheTest, QuantizedCachesGiveTheLogitsOfTheReference) {
                 model, 1, {0}, [] { return GetParam().make(); }, cache);
             for (const std::vector<int>& sizes : {std::vector<int>{300}, {1}, {17, 1, 5}})
                 EXPECT_LT(nmse(tested.run_in_pieces(some_tokens(), sizes), wanted),
-                          halves ? 1e-5 + 0.5 * cost : 1e-5)
+                          halves ? 1e-5 + cost : 1e-5)
                     << sizes[0];
         }
     }
