@@ -397,25 +397,15 @@ class PredictionLayerGpuTest : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Families, PredictionLayerGpuTest, testing::Values("glm4_moe_mtp", "deepseek_v3_mtp"),
                          [](const auto& name) { return name.param; });
 
-// The tolerance is that of decoder_experts_gpu_test.cpp. Where two experts have nearly the same score, fp16
-// may choose the other one, which changes a row entirely.
+// The tolerance is that of decoder_experts_gpu_test.cpp.
 TEST_P(PredictionLayerGpuTest, HasTheLogitsOfPyTorch) {
     const ModelFiles files(golden_folder(GetParam()));
     const auto layer = files.prediction_layer();
     const Predictions golden = load_predictions(GetParam());
-    const auto words = static_cast<std::size_t>(files.config().vocab);
-    const std::size_t rows = golden.logits.size() / words;
     for (const bool invariant : {false, true}) {
         PredictingModel model(files, *layer, 1, [&] { return gpu_ops_maker(invariant).make(); });
-        for (const int piece : {300, 1, 7}) {
-            const std::vector<float> logits = predicted(model, golden, piece);
-            ASSERT_EQ(logits.size(), golden.logits.size());
-            std::size_t same = 0;
-            for (std::size_t row = 0; row < rows; ++row)
-                same += nmse(std::span(logits).subspan(row * words, words),
-                             std::span(golden.logits).subspan(row * words, words)) < 1e-4;
-            EXPECT_GE(same, rows - rows / 10) << "of " << rows << " rows";
-        }
+        for (const int piece : {300, 1, 7})
+            EXPECT_LT(nmse(predicted(model, golden, piece), golden.logits), 1e-4);
     }
 }
 

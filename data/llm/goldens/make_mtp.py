@@ -74,8 +74,9 @@ class Layer:
         return torch.cat(logits), torch.stack(chain)
 
 
-def gap_of_experts(layer, tokens, hidden):
-    """Returns the least distance between the scores of a row's last expert and the next one, and between those of its groups."""
+def gap_of_experts(model, layer, tokens, hidden):
+    """Returns the least distance between the scores of a row's last expert and the next one, and between those of its groups, in the
+    model and in its prediction layer."""
     gaps = []
 
     def measure(router, inputs, _):
@@ -91,9 +92,12 @@ def gap_of_experts(layer, tokens, hidden):
         top = scores.topk(config.num_experts_per_tok + 1).values
         gaps.append((top[:, -2] - top[:, -1]).min().item())
 
-    hook = layer.whole.model.layers[-1].mlp.gate.register_forward_hook(measure)
+    routers = [each.mlp.gate for each in model.model.layers if hasattr(each.mlp, "gate")] + [layer.whole.model.layers[-1].mlp.gate]
+    hooks = [router.register_forward_hook(measure) for router in routers]
+    model.model(tokens[None])
     layer.predict(tokens, hidden)
-    hook.remove()
+    for hook in hooks:
+        hook.remove()
     return min(gaps)
 
 
@@ -129,7 +133,7 @@ def make(name, out):
         rms = logits.square().mean().sqrt().item()
         two = logits[-CHAIN - 1 :].topk(2, dim=-1).values
         margin = (two[:, 0] - two[:, 1]).min().item()
-        if margin > LEAST_MARGIN * rms and len(set(chain.tolist())) > 1 and gap_of_experts(layer, tokens, hidden) > LEAST_GAP:
+        if margin > LEAST_MARGIN * rms and len(set(chain.tolist())) > 1 and gap_of_experts(model, layer, tokens, hidden) > LEAST_GAP:
             break
     else:
         raise RuntimeError(f"{name}: no seed with a margin of {LEAST_MARGIN}")
