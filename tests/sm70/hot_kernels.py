@@ -76,6 +76,10 @@ def collectives():
                     "GB/s of message", 25, multiprocessors=64)
     yield HotKernel("peer_collective<TwoShotKernel, FlaggedWire, 4>", "all-reduce, two shots", ("LDG", "STG"), "turn", 32 * 16 * 4,
                     "GB/s of message", 100, multiprocessors=64)
+    # A turn is a group of eight columns of a row for each thread: fp16 numbers to three peers, which take 150 GB/s together.
+    for kernel, label, limit in (("joint_one_shot", "one shot", 75), ("joint_by_owner_low_latency", "by owners, low latency", 75),
+                                 ("joint_by_owner", "by owners", 150)):
+        yield HotKernel(f"{kernel}<4, 1>", f"sum and norm, {label}", ("LDG", "STG"), "turn", 32 * 16 * 3, "GB/s sent", limit, multiprocessors=64)
 
 
 HOT_KERNELS = [*sweeps(), *matrix_vector(), *tiles(), *attention(), *collectives()]
