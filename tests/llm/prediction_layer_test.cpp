@@ -235,8 +235,8 @@ TEST_P(PredictionLayerTest, ChangesNeitherTokensNorProbabilities) {
     const ModelFiles model(golden_folder(GetParam()));
     const auto layer = model.prediction_layer();
     MixedRequests requests(model.config(), nullptr);
-    std::vector<std::int32_t> tokens;
-    for (int i = 0; i < 300; ++i) tokens.push_back((7919 * i + 17) % 160);
+    std::vector<std::int32_t> tokens(300);
+    for (int i = 0; i < 300; ++i) tokens[static_cast<std::size_t>(i)] = (7919 * i + 17) % 160;
     CpuOps ops({-1});
     SchedulerSettings alone = mixed_settings(12);
     alone.limits.rows = mixed_context;

@@ -214,8 +214,8 @@ TEST(GptOssFolder, HasAboutTheLogitsOfTheFolderInQ8) {
 TEST(GptOssFolder, QuantizesStacksOfNumbers) {
     const Converted converted(golden_folder("gpt_oss"), QuantMixture::Q4_0);
     const auto tensors = tensors_of(converted.path());
-    EXPECT_EQ(tensors.at("blk.1.ffn_gate_exps.weight"), (Stored{3, 6 * 128, 64, WeightFormat::Q4_0}));
-    EXPECT_EQ(tensors.at("blk.1.ffn_down_exps.weight"), (Stored{3, 6 * 64, 128, WeightFormat::Q4_0}));
+    EXPECT_EQ(tensors.at("blk.1.ffn_gate_exps.weight"), (Stored{3, 768, 64, WeightFormat::Q4_0}));
+    EXPECT_EQ(tensors.at("blk.1.ffn_down_exps.weight"), (Stored{3, 384, 128, WeightFormat::Q4_0}));
     EXPECT_GT(converted.result().worst_error, 0.05);
     EXPECT_LT(converted.result().worst_error, 0.1);
 }

@@ -172,7 +172,8 @@ FloatRows Decoder::run_head(FloatRows x, FloatRows delta, const BatchView& batch
     }
     const std::int64_t words = (config_.vocab + settings_.ranks - 1) / settings_.ranks;
     const FloatRows part = floats(buffers_.logits_part, batch.logits, head().rows());
-    const FloatRows parts = floats(buffers_.logits_parts, batch.logits * settings_.ranks, words);
+    const FloatRows parts =
+        floats(buffers_.logits_parts, std::int64_t{batch.logits} * settings_.ranks, words);
     ops_.matmul(normed, head(), part);
     if (cap > 0) ops_.soft_cap(part, cap);
     // Ranks with fewer words than others leave the end of their piece unused.

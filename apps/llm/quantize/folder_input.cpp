@@ -117,7 +117,7 @@ class FolderInput final : public QuantizeInput {
     // Returns the name of the tensor that this one is a part of; empty: none.
     std::string fused_name(const ModelTensor& tensor) const {
         for (const std::string_view fused : config_.family->fused_in_gguf) {
-            const std::string name = fmt::format("blk.{}.{}", tensor.layer, fused);
+            std::string name = fmt::format("blk.{}.{}", tensor.layer, fused);
             const std::vector<std::string> parts = parts_of_fused(name);
             if (std::ranges::find(parts, tensor.name) != parts.end()) return name;
         }
