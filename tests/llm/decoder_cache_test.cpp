@@ -8,8 +8,8 @@ namespace voltpile::llm {
 namespace {
 
 std::vector<std::int32_t> some_tokens() {
-    std::vector<std::int32_t> tokens;
-    for (int i = 0; i < 40; ++i) tokens.push_back(1 + 7 * i % 250);
+    std::vector<std::int32_t> tokens(40);
+    for (int i = 0; i < 40; ++i) tokens[static_cast<std::size_t>(i)] = 1 + 7 * i % 250;
     return tokens;
 }
 
