@@ -33,15 +33,11 @@ FloatRows Decoder::compute(const BatchView& batch) {
         run_layer(layers_[i], static_cast<int>(i), x, delta, batch, cache_->layer(static_cast<int>(i)));
         delta = floats(buffers_.partial, batch.rows, config_.hidden);
     }
-    const SentinelPlace last{settings_.layer_end - 1, FeedForward};
-    if (joint_ != nullptr) {
-        add_rms_norm(x, delta, nullptr, last);
-        links_.complete(x);
-        return last_stage() ? run_head(x, {}, batch) : FloatRows{};
-    }
-    if (last_stage()) return run_head(x, delta, batch);
-    add_rms_norm(x, delta, nullptr, last);  // adds, and checks that all sums are finite
-    return {};
+    if (last_stage() && joint_ == nullptr) return run_head(x, delta, batch);
+    // Adds, and checks that all sums are finite.
+    add_rms_norm(x, delta, nullptr, {settings_.layer_end - 1, FeedForward});
+    if (joint_ != nullptr) links_.complete(x);
+    return last_stage() ? run_head(x, {}, batch) : FloatRows{};
 }
 
 void Decoder::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, SentinelPlace place) {
@@ -149,14 +145,16 @@ HiddenRows Decoder::head_input(FloatRows x, FloatRows delta, const BatchView& ba
         return chosen;
     }
     const FloatRows last = floats(buffers_.last, batch.logits, config_.hidden);
-    const FloatRows last_delta = floats(buffers_.last_partial, batch.logits, config_.hidden);
     const HiddenRows normed =
         predicts() ? settings_.predicts_for->predicted_rows(batch.logits) : normed_rows(batch.logits);
     if (batch.logits == 0) return normed;
     ops_.gather_float_rows(x, batch, last);
-    if (delta.data != nullptr) ops_.gather_float_rows(delta, batch, last_delta);
-    ops_.add_rms_norm(last, delta.data != nullptr ? last_delta : FloatRows{}, weight, stream_eps(), normed,
-                      {layer, LastFeedForward});
+    FloatRows last_delta;
+    if (delta.data != nullptr) {
+        last_delta = floats(buffers_.last_partial, batch.logits, config_.hidden);
+        ops_.gather_float_rows(delta, batch, last_delta);
+    }
+    ops_.add_rms_norm(last, last_delta, weight, stream_eps(), normed, {layer, LastFeedForward});
     return normed;
 }
 

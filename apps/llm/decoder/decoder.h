@@ -42,7 +42,7 @@ struct DecoderSettings {
     // Decoder::hidden_rows().
     int prediction_logits = 0;
     // Of a prediction layer: the decoder of its model, on the same device; it must outlive this one. nullptr:
-    // the model is none.
+    // the model is not a prediction layer.
     const Decoder* predicts_for = nullptr;
     std::function<void(std::uint64_t)> loaded;  // callback with the bytes of each matrix loaded; may be empty
 };

@@ -12,7 +12,7 @@ namespace voltpile::llm {
 // Rows that each page has beside its keys and values, and that move with it.
 struct PageRows {
     std::byte* data = nullptr;  // of the first page
-    std::size_t bytes = 0;      // of a page; 0: there are none
+    std::size_t bytes = 0;      // of a page; 0: no rows
 };
 
 class PageStore {

@@ -84,7 +84,7 @@ struct PassShape {
     int logits = 0;              // rows of logits
     bool gates_apart = false;    // see lora/adapter_memory.h
     bool whole_experts = false;  // see RankShare
-    int prediction_logits = 0;   // rows of logits in a pass of the prediction layer; 0: there is none
+    int prediction_logits = 0;   // rows of logits in a pass of the prediction layer; 0: no layer
 };
 
 // Returns the bytes that a rank needs beside weights and KV cache: activations of the largest pass, mostly

@@ -11,7 +11,7 @@
 
 namespace voltpile {
 
-// Returns the first rank's problem on all ranks, empty if there is none. Collective.
+// Returns on all ranks the problem of the first rank that has one, or an empty text. Collective.
 std::string agreed_problem(const Communicator& group, const std::string& mine);
 
 class PeerMapping {
