@@ -206,8 +206,7 @@ void bench_pass(Bench& bench, WeightFormat format, WeightFormat better) {
         const int rows = c.count * c.fresh;
         const Sequences s = sequences(bench, c.count, c.fresh, c.context);
         const QkvSettings qkv_settings = settings(bench);
-        const FloatRows x = bench.floats(rows, hidden), delta = bench.floats(rows, hidden),
-                        norm = bench.floats(1, hidden);
+        const FloatRows x = bench.floats(rows, hidden), norm = bench.floats(1, hidden);
         const FloatRows last = bench.floats(c.count, hidden), logits = bench.floats(c.count, vocabulary);
         const HiddenRows h = bench.halves(rows, hidden), qkv = bench.halves(rows, qkv_width),
                          wide = bench.halves(rows, inner);
@@ -219,14 +218,12 @@ void bench_pass(Bench& bench, WeightFormat format, WeightFormat better) {
             bench.ops->embed(*head, s.view, 1, x);
             for (const Layer& l : model) {
                 const WeightMatrix* three[] = {l.q.get(), l.k.get(), l.v.get()};
-                bench.ops->add_rms_norm(x, delta, norm.data, 1e-5f, h, {});
-                bench.ops->matmul(h, three, qkv);
-                bench.ops->rope_and_store(qkv, qkv_settings, s.view, s.cache);
-                bench.ops->attention(qkv, qkv_settings, s.view, s.cache, {0.088f}, h);
-                bench.ops->matmul(h, *l.o, delta);
-                bench.ops->add_rms_norm(x, delta, norm.data, 1e-5f, h, {});
-                bench.ops->gated_matmul(h, *l.gate, *l.up, Activation::Silu, wide);
-                bench.ops->matmul(wide, *l.down, delta);
+                const RmsNorm normed{x, norm.data, 1e-5f, {}, h};
+                bench.ops->norm_matmul(normed, three, qkv);
+                bench.ops->attend(qkv, qkv_settings, s.view, s.cache, {0.088f}, h);
+                bench.ops->add_matmul(h, *l.o, nullptr, x);
+                bench.ops->norm_gated_matmul(normed, *l.gate, *l.up, Activation::Silu, wide);
+                bench.ops->add_matmul(wide, *l.down, nullptr, x);
             }
             bench.ops->gather_float_rows(x, s.view, last);
             bench.ops->add_rms_norm(last, {}, norm.data, 1e-5f, h_last, {});

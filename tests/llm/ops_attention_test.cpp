@@ -356,6 +356,70 @@ TEST_P(OpsAttentionTest, RotatesAndStores) {
     }
 }
 
+// One token of each sequence, in one split of the context, in several and in many, also behind a window and
+// with more heads than a tile has.
+TEST_P(OpsAttentionTest, PreparesHeadsAndAttends) {
+    struct Case {
+        Heads h;
+        int rope_dims, window;
+        bool bias, norm;
+        KvElement element = KvElement::F16;
+    };
+    for (const Case& c : {Case{{4, 2, 64}, 64, 0, false, false},
+                          {{6, 1, 128}, 128, 0, false, true},
+                          {{40, 2, 64}, 64, 0, true, false},
+                          {{6, 2, 80}, 32, 300, true, true},
+                          {{4, 2, 128}, 128, 100, false, true},
+                          {{4, 2, 64}, 64, 0, false, true, KvElement::I8},
+                          {{4, 2, 24}, 24, 0, false, true}}) {
+        for (const Sequences& sequences : {Sequences{{{0, 1}}},
+                                           {{{127, 1}, {0, 1}, {128, 1}, {700, 1}}, 2},
+                                           {{{2500, 1}, {15, 1}}},
+                                           {{{3, 2}, {200, 1}}}}) {
+            const Batch batch = make_batch(sequences, random_);
+            const auto rows = static_cast<std::int64_t>(batch.token.size());
+            const Heads& h = c.h;
+            const std::int64_t columns = static_cast<std::int64_t>(h.heads + 2 * h.kv_heads) * h.dim;
+            const std::int64_t tokens =
+                static_cast<std::int64_t>(batch.page_table.size()) * h.kv_heads * kv_page_tokens;
+            const auto qkv = normals(rows * columns), q_bias = normals(h.heads * h.dim),
+                       k_bias = normals(h.kv_heads * h.dim), v_bias = normals(h.kv_heads * h.dim),
+                       q_norm = normals(h.dim, 0.1F, 1), k_norm = normals(h.dim, 0.1F, 1);
+            const CacheData data = cache_data(c.element, tokens, h.dim);
+            std::vector<float> frequencies;
+            for (int i = 0; i < c.rope_dims / 2; ++i)
+                frequencies.push_back(
+                    std::pow(10000.0F, -2 * static_cast<float>(i) / static_cast<float>(c.rope_dims)));
+            const auto run = [&](Side& side, bool want_cache) {
+                QkvSettings s;
+                s.heads = h.heads;
+                s.kv_heads = h.kv_heads;
+                s.head_dim = h.dim;
+                if (c.bias)
+                    s.q_bias = side.up(q_bias), s.k_bias = side.up(k_bias), s.v_bias = side.up(v_bias);
+                if (c.norm) s.q_norm = side.up(q_norm), s.k_norm = side.up(k_norm);
+                s.norm_eps = 1e-6F;
+                s.rope_dims = c.rope_dims;
+                s.rope_frequencies = side.up(frequencies);
+                const KvLayer cache = data.up(side);
+                const HiddenRows out =
+                    side.hidden(std::vector<float>(static_cast<std::size_t>(rows * h.heads * h.dim), 0.25F),
+                                h.heads * h.dim);
+                side.ops->attend(side.hidden(qkv, columns), s, view(side, batch), cache,
+                                 {1 / std::sqrt(static_cast<float>(h.dim)), c.window}, out);
+                if (!want_cache) return side.down(out);
+                const auto count = static_cast<std::size_t>(tokens), dim = static_cast<std::size_t>(h.dim);
+                auto all = side.down_cached(c.element, cache.keys, cache.key_scales, count, dim);
+                const auto values = side.down_cached(c.element, cache.values, cache.value_scales, count, dim);
+                all.insert(all.end(), values.begin(), values.end());
+                return all;
+            };
+            expect_same([&](Side& side) { return run(side, false); });
+            expect_same([&](Side& side) { return run(side, true); }, 1e-8);
+        }
+    }
+}
+
 // Computed by hand: the largest number becomes 127.
 TEST_P(OpsAttentionTest, RoundsInt8ToTheNearestOf255Steps) {
     constexpr float nan = std::numeric_limits<float>::quiet_NaN();

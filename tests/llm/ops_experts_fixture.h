@@ -115,20 +115,21 @@ class ExpertsFixture : public OpsTest {
                 load(ops, m, m.ffn, m.hidden, m.up, m.up_bias),
                 load(ops, m, m.hidden, m.ffn, m.down, m.down_bias)};
     }
-    // Returns the output of a mixture. shared: that of its shared expert, empty if it has none.
+    // Returns the output of a mixture. former: what is in it before: the output of its shared expert, empty
+    // if it has none, or with `adds` any numbers.
     static std::vector<float> run(Side& side, const Mixture& m, const Loaded& loaded,
                                   const std::vector<float>& x, const std::vector<std::int32_t>& sequence,
-                                  std::vector<float> shared) {
+                                  std::vector<float> former, bool adds = false) {
         const auto rows = static_cast<std::int64_t>(sequence.size());
-        const Routing routing =
-            make_routing(side, rows, loaded.settings, static_cast<int>(loaded.gate->count()));
+        Routing routing = make_routing(side, rows, loaded.settings, static_cast<int>(loaded.gate->count()));
+        routing.adds = adds;
         const HiddenRows rows_of_x = side.hidden(x, m.hidden);
         side.ops->route(rows_of_x, loaded.settings, batch_of(side, sequence), routing);
         const HiddenRows gated =
             side.hidden(std::vector<float>(static_cast<std::size_t>(rows * m.used * m.ffn)), m.ffn);
         side.ops->gated_experts(rows_of_x, *loaded.gate, *loaded.up, m.activation, routing, gated);
-        if (shared.empty()) shared.assign(static_cast<std::size_t>(rows * m.hidden), 7);
-        const FloatRows out = side.rows(shared, m.hidden);
+        if (former.empty()) former.assign(static_cast<std::size_t>(rows * m.hidden), 7);
+        const FloatRows out = side.rows(former, m.hidden);
         side.ops->sum_experts(gated, *loaded.down, routing, out);
         return side.down(out);
     }

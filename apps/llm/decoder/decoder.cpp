@@ -29,28 +29,27 @@ FloatRows Decoder::compute(const BatchView& batch) {
                    x);
     if (predicts()) join_hidden(x, batch);
     FloatRows delta;
-    for (std::size_t i = 0; i < layers_.size(); ++i) {
-        run_layer(layers_[i], static_cast<int>(i), x, delta, batch, cache_->layer(static_cast<int>(i)));
-        delta = floats(buffers_.partial, batch.rows, config_.hidden);
-    }
+    for (std::size_t i = 0; i < layers_.size(); ++i)
+        delta =
+            run_layer(layers_[i], static_cast<int>(i), x, delta, batch, cache_->layer(static_cast<int>(i)));
     if (last_stage() && joint_ == nullptr) return run_head(x, delta, batch);
     // Adds, and checks that all sums are finite.
-    add_rms_norm(x, delta, nullptr, {settings_.layer_end - 1, FeedForward});
+    ops_.normed(add_rms_norm(x, delta, nullptr, {settings_.layer_end - 1, FeedForward}));
     if (joint_ != nullptr) links_.complete(x);
     return last_stage() ? run_head(x, {}, batch) : FloatRows{};
 }
 
-void Decoder::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, SentinelPlace place) {
-    if (joint_ != nullptr && delta.data != nullptr)
-        links_.add_rms_norm(x, delta, weight, stream_eps(), place);
-    else
-        ops_.add_rms_norm(x, delta, weight, stream_eps(), normed_rows(x.rows), place);
+RmsNorm Decoder::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, SentinelPlace place) {
+    RmsNorm norm{x, weight, stream_eps(), place, normed_rows(x.rows), delta.data != nullptr};
+    if (norm.done && joint_ != nullptr)
+        links_.add_rms_norm(x, delta, weight, norm.eps, place);
+    else if (norm.done)
+        ops_.add_rms_norm(x, delta, weight, norm.eps, norm.out, place);
+    return norm;
 }
 
-// Runs one layer. delta: the previous layer's output, not yet added to x; empty at the beginning of a stage.
-// Leaves this layer's output in buffers_.partial. With joint sums, an output is this rank's part of it.
-void Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta, const BatchView& batch,
-                        const KvLayer& cache) {
+FloatRows Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta,
+                             const BatchView& batch, const KvLayer& cache) {
     const int number = settings_.layer_begin + index;
     const auto numbers = [](const std::unique_ptr<OpsMemory>& vector) {
         return vector ? static_cast<const float*>(vector->data()) : nullptr;
@@ -61,50 +60,59 @@ void Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRows de
         if (weight)
             ops_.rms_norm(output, numbers(weight), static_cast<float>(config_.rms_eps), {number, operation});
     };
-    const HiddenRows normed = normed_rows(x.rows);
     const FloatRows partial = floats(buffers_.partial, x.rows, config_.hidden);
     const SentinelPlace before =
         index == 0 ? SentinelPlace{number, Input} : SentinelPlace{number - 1, FeedForward};
 
-    add_rms_norm(x, delta, numbers(layer.attention_norm), before);
-    const HiddenRows attended = run_attention(layer, number, normed, batch, cache);
-    ops_.matmul(attended, *layer.o, partial);
-    if (layer.o_adapters) ops_.add_adapters(attended, *layer.o_adapters, batch, partial);
-    finish(partial, layer.attention_output_norm, Attention);
+    const RmsNorm input = add_rms_norm(x, delta, numbers(layer.attention_norm), before);
+    const HiddenRows attended = run_attention(layer, number, input, batch, cache);
+    const bool adds = adds_at_once(x.rows, layer.attention_output_norm);
+    const FloatRows sum = adds ? x : partial;
+    if (adds)
+        ops_.add_matmul(attended, *layer.o, numbers(layer.o_bias), sum);
+    else
+        ops_.matmul(attended, *layer.o, sum);
+    if (layer.o_adapters) ops_.add_adapters(attended, *layer.o_adapters, batch, sum);
+    if (!adds) finish(sum, layer.attention_output_norm, Attention);
 
-    add_rms_norm(x, {partial, numbers(layer.o_bias)}, numbers(layer.feed_forward_norm), {number, Attention});
-    layer.feed_forward->run(ops_, normed, batch, *feed_forward_buffers_, partial);
+    const AddedRows attention = adds ? AddedRows{} : AddedRows{sum, numbers(layer.o_bias)};
+    const RmsNorm normed = add_rms_norm(x, attention, numbers(layer.feed_forward_norm), {number, Attention});
+    const bool adds_last =
+        adds_at_once(x.rows, layer.feed_forward_output_norm) && layer.feed_forward->can_add();
+    layer.feed_forward->run(ops_, normed, batch, *feed_forward_buffers_, adds_last ? x : partial, adds_last);
+    if (adds_last) return {};
     finish(partial, layer.feed_forward_output_norm, FeedForward);
+    return partial;
 }
 
-HiddenRows Decoder::run_attention(const Layer& layer, int number, HiddenRows normed, const BatchView& batch,
-                                  const KvLayer& cache) {
+HiddenRows Decoder::run_attention(const Layer& layer, int number, const RmsNorm& normed,
+                                  const BatchView& batch, const KvLayer& cache) {
+    const std::int64_t rows = normed.out.rows;
     const HiddenRows qkv =
-        hidden(buffers_.qkv, normed.rows,
+        hidden(buffers_.qkv, rows,
                static_cast<std::int64_t>(layer.qkv.heads + 2 * layer.qkv.kv_heads) * layer.qkv.head_dim);
     if (layer.latent) {
-        layer.latent->project(ops_, normed, *latent_buffers_, {number, Latent}, qkv);
+        layer.latent->project(ops_, ops_.normed(normed), *latent_buffers_, {number, Latent}, qkv);
     } else {
         const WeightMatrix* const weights[] = {layer.q.get(), layer.k.get(), layer.v.get()};
-        ops_.matmul(normed, weights, qkv);
-        if (layer.qkv_adapters) ops_.add_adapters(normed, *layer.qkv_adapters, batch, qkv);
+        ops_.norm_matmul(normed, weights, qkv);
+        if (layer.qkv_adapters) ops_.add_adapters(normed.out, *layer.qkv_adapters, batch, qkv);
     }
     if (layer.qkv.row_squares != nullptr) {
-        const FloatRows squares = floats(buffers_.squares, normed.rows, 2);
+        const FloatRows squares = floats(buffers_.squares, rows, 2);
         ops_.sum_squares(qkv, layer.qkv, squares);
         links_.all_reduce(squares);
     }
-    ops_.rope_and_store(qkv, layer.qkv, batch, cache);
-    const HiddenRows attended{layer.attended, normed.rows, layer.o->columns()};
+    const HiddenRows attended{layer.attended, rows, layer.o->columns()};
     const std::size_t skipped =
         static_cast<std::size_t>(layer.attended_begin) * bytes_of(ops_.hidden_element());
-    const HiddenRows heads{static_cast<std::byte*>(layer.attended) + skipped, normed.rows, attended.columns};
+    const HiddenRows heads{static_cast<std::byte*>(layer.attended) + skipped, rows, attended.columns};
     if (!layer.latent) {
-        ops_.attention(qkv, layer.qkv, batch, cache, layer.attention, heads);
+        ops_.attend(qkv, layer.qkv, batch, cache, layer.attention, heads);
         return attended;
     }
-    const HiddenRows latent = layer.latent->attended(*latent_buffers_, normed.rows);
-    ops_.attention(qkv, layer.qkv, batch, cache, layer.attention, latent);
+    const HiddenRows latent = layer.latent->attended(*latent_buffers_, rows);
+    ops_.attend(qkv, layer.qkv, batch, cache, layer.attention, latent);
     layer.latent->values(ops_, latent, heads);
     return attended;
 }

@@ -153,13 +153,21 @@ class Decoder {
     HiddenRows normed_rows(std::int64_t rows) const {
         return {joint_ != nullptr ? joint_ : buffers_.hidden->data(), rows, config_.hidden};
     }
-    void run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta, const BatchView& batch,
-                   const KvLayer& cache);
+    // Runs one layer. delta: the previous layer's output if it is not yet added to x. Returns this layer's
+    // output in the same way, in buffers_.partial; with joint sums it is this rank's part.
+    FloatRows run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta, const BatchView& batch,
+                        const KvLayer& cache);
     // Computes attention's rows before matrix o, and returns them. normed: its input.
-    HiddenRows run_attention(const Layer& layer, int number, HiddenRows normed, const BatchView& batch,
+    HiddenRows run_attention(const Layer& layer, int number, const RmsNorm& normed, const BatchView& batch,
                              const KvLayer& cache);
-    // Ops::add_rms_norm(), with the sum of delta over the ranks if the links join sums and norms.
-    void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, SentinelPlace place);
+    // Whether a layer's output of so many rows, without this norm, is added to x as it is computed.
+    bool adds_at_once(std::int64_t rows, const std::unique_ptr<OpsMemory>& output_norm) const {
+        return settings_.ranks == 1 && rows <= Ops::most_added_rows && !settings_.batch_invariant &&
+               !output_norm;
+    }
+    // Ops::add_rms_norm(), with the sum of delta over the ranks if the links join sums and norms. Without
+    // delta, leaves the norm to the operation that takes the rows.
+    RmsNorm add_rms_norm(FloatRows x, AddedRows delta, const float* weight, SentinelPlace place);
     // Computes the input of a prediction layer's decoder layer. x: embeddings, then the input.
     void join_hidden(FloatRows x, const BatchView& batch);
     FloatRows run_head(FloatRows x, FloatRows delta, const BatchView& batch);

@@ -26,19 +26,24 @@ class GatedProduct final : public FeedForwardPart {
           down_adapters_(load_adapters(loader, layer, {"ffn_down" + ending})),
           activation_(loader.model().config().blocks.activation) {}
 
-    void run(Ops& ops, HiddenRows x, const BatchView& batch, const FeedForwardBuffers& buffers,
-             FloatRows out) const override {
-        const HiddenRows gated{buffers.gated->data(), x.rows, gate_->rows()};
+    bool can_add() const override { return true; }
+
+    void run(Ops& ops, const RmsNorm& x, const BatchView& batch, const FeedForwardBuffers& buffers,
+             FloatRows out, bool adds) const override {
+        const HiddenRows gated{buffers.gated->data(), x.out.rows, gate_->rows()};
         if (gate_up_adapters_ && batch.adapter != nullptr) {
-            const HiddenRows both{buffers.gate_up->data(), x.rows, gate_->rows() + up_->rows()};
+            const HiddenRows both{buffers.gate_up->data(), x.out.rows, gate_->rows() + up_->rows()};
             const WeightMatrix* const weights[] = {gate_.get(), up_.get()};
-            ops.matmul(x, weights, both);
-            ops.add_adapters(x, *gate_up_adapters_, batch, both);
+            ops.norm_matmul(x, weights, both);
+            ops.add_adapters(x.out, *gate_up_adapters_, batch, both);
             ops.gate(both, activation_, gated);
         } else {
-            ops.gated_matmul(x, *gate_, *up_, activation_, gated);
+            ops.norm_gated_matmul(x, *gate_, *up_, activation_, gated);
         }
-        ops.matmul(gated, *down_, out);
+        if (adds)
+            ops.add_matmul(gated, *down_, nullptr, out);
+        else
+            ops.matmul(gated, *down_, out);
         if (down_adapters_) ops.add_adapters(gated, *down_adapters_, batch, out);
     }
 
@@ -81,23 +86,28 @@ class Mixture final : public FeedForwardPart {
         if (host_ != nullptr) host_->prepare(layer_on_host());
     }
 
-    void run(Ops& ops, HiddenRows x, const BatchView& batch, const FeedForwardBuffers& buffers,
-             FloatRows out) const override {
+    bool can_add() const override { return !shared_ && host_ == nullptr; }
+
+    void run(Ops& ops, const RmsNorm& x, const BatchView& batch, const FeedForwardBuffers& buffers,
+             FloatRows out, bool adds) const override {
         Routing routing =
             routing_in(buffers.routing->data(), buffers.rows, held_, settings_.used, shared_ != nullptr);
         routing.all_experts = settings_.experts;
-        const HiddenRows gated{buffers.of_experts->data(), x.rows * settings_.used, gate_->rows()};
+        routing.adds = adds;
+        const HiddenRows gated{buffers.of_experts->data(), x.out.rows * settings_.used, gate_->rows()};
+        RmsNorm done = x;
+        done.out = ops.normed(x);
+        done.done = true;
+        ops.route(done.out, settings_, batch, routing);
+        std::function<void()> shared;
+        if (shared_) shared = [&] { shared_->run(ops, done, batch, buffers, out, false); };
         if (host_ != nullptr) {
-            ops.route(x, settings_, batch, routing);
             // The shared expert runs on the device while the cores compute the others.
-            std::function<void()> meanwhile;
-            if (shared_) meanwhile = [&] { shared_->run(ops, x, batch, buffers, out); };
-            host_->sum(x, layer_on_host(), routing, gated, out, meanwhile, batch.replayed);
+            host_->sum(x.out, layer_on_host(), routing, gated, out, shared, batch.replayed);
             return;
         }
-        if (shared_) shared_->run(ops, x, batch, buffers, out);
-        ops.route(x, settings_, batch, routing);
-        ops.gated_experts(x, *gate_, *up_, activation_, routing, gated);
+        if (shared) shared();
+        ops.gated_experts(x.out, *gate_, *up_, activation_, routing, gated);
         ops.sum_experts(gated, *down_, routing, out);
     }
 

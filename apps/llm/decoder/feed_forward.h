@@ -24,9 +24,12 @@ struct FeedForwardBuffers {
 class FeedForwardPart {
   public:
     virtual ~FeedForwardPart() = default;
-    // out = the rank's part of the layer's output, before the sum over all ranks. x: the normed rows.
-    virtual void run(Ops& ops, HiddenRows x, const BatchView& batch, const FeedForwardBuffers& buffers,
-                     FloatRows out) const = 0;
+    // out = the rank's part of the layer's output, before the sum over all ranks; with `adds`, it is added to
+    // `out`. x: the normed rows.
+    virtual void run(Ops& ops, const RmsNorm& x, const BatchView& batch, const FeedForwardBuffers& buffers,
+                     FloatRows out, bool adds) const = 0;
+    // Whether `adds` may be true.
+    virtual bool can_add() const = 0;
 };
 
 // Loads a layer's part as the model's description says. host: computes the layer's experts, which stay in

@@ -97,6 +97,7 @@ struct Routing {
     std::int32_t* expert = nullptr;  // (rows, used), the best first, from 0; -1: on another rank, or no row
     float* weight = nullptr;         // (rows, used)
     float* shared = nullptr;         // (rows): weight of the shared expert; nullptr: there is none
+    bool adds = false;               // sum_experts adds to its output; only without a shared expert
     std::int32_t* place = nullptr;   // (rows, used): index of the pair in the sorted order
     std::int32_t* row = nullptr;     // (rows * used): row of each sorted pair
     std::int32_t* begin =

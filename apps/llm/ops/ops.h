@@ -71,6 +71,16 @@ struct HiddenRows {
     std::int64_t columns = 0;
 };
 
+// An RMS norm that an operation may compute together with its own work: add_rms_norm() of x without a delta.
+struct RmsNorm {
+    FloatRows x;
+    const float* weight = nullptr;
+    float eps = 0;
+    SentinelPlace place;
+    HiddenRows out;
+    bool done = false;  // out has been computed; the rest is not used
+};
+
 // The first non-finite sum since the last report.
 struct SentinelReport {
     bool tripped = false;
@@ -181,10 +191,25 @@ class Ops {
     virtual void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) = 0;
     virtual void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) = 0;
 
+    // out[r, j] += sum_c x[r, c] * w[j, c], and then bias[j]. bias: fp32 in device memory, or nullptr. With
+    // more than most_added_rows rows, matmul and a sum in the next norm are as exact, and faster on GPUs.
+    virtual void add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) = 0;
+    static constexpr int most_added_rows = 4;
+
     // out[r, j] = activation(g) * u (see Activation), with g = sum_c x[r, c] * gate[j, c] and u = sum_c x[r,
     // c] * up[j, c].
     virtual void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
                               Activation activation, HiddenRows out) = 0;
+
+    // A norm, unless it is done, and then matmul or gated_matmul of x.out. GPUs may do both in one kernel. As
+    // in matmul, the number of rows may choose the algorithm of the norm.
+    virtual void norm_matmul(const RmsNorm& x, std::span<const WeightMatrix* const> weights, HiddenRows out) {
+        matmul(normed(x), weights, out);
+    }
+    virtual void norm_gated_matmul(const RmsNorm& x, const WeightMatrix& gate, const WeightMatrix& up,
+                                   Activation activation, HiddenRows out) {
+        gated_matmul(normed(x), gate, up, activation, out);
+    }
 
     // out[r, j] += sum_k b[j, k] * sum_c a[k, c] * x[r, c] with the factors of the row's adapter
     // (BatchView::adapter), for all outputs j of the matrices one after the other. Rows without an adapter,
@@ -230,8 +255,8 @@ class Ops {
                                Activation activation, const Routing& routing, HiddenRows out) = 0;
 
     // out[r, j] = sum_k weight[r, k] * (sum_c x[place[r, k], c] * w[e][j, c] + bias[e, j]), e = expert[r, k],
-    // in the order of k. If routing.shared, adds shared[r] times the former out[r, j]. x: as gated_experts
-    // leaves it.
+    // in the order of k. If routing.shared, adds shared[r] times the former out[r, j]; if routing.adds, adds
+    // the former out[r, j]. x: as gated_experts leaves it.
     virtual void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing,
                              FloatRows out) = 0;
 
@@ -250,6 +275,14 @@ class Ops {
     // keep their values.
     virtual void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                            const KvLayer& cache, const AttentionSettings& attention, HiddenRows out) = 0;
+
+    // rope_and_store, then attention, in one kernel where every sequence has one row on a GPU. The queries in
+    // qkv are unspecified afterwards.
+    virtual void attend(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
+                        const KvLayer& cache, const AttentionSettings& attention_settings, HiddenRows out) {
+        rope_and_store(qkv, settings, batch, cache);
+        attention(qkv, settings, batch, cache, attention_settings, out);
+    }
 
     // x[r, c] = cap * tanh(x[r, c] / cap), in place.
     virtual void soft_cap(FloatRows x, float cap) = 0;
@@ -284,6 +317,12 @@ class Ops {
 
     // Returns and resets the sentinel. Waits for all enqueued work.
     virtual SentinelReport take_sentinel() = 0;
+
+    // Returns the rows of a norm, which it computes unless that is done.
+    HiddenRows normed(const RmsNorm& x) {
+        if (!x.done) add_rms_norm(x.x, {}, x.weight, x.eps, x.out, x.place);
+        return x.out;
+    }
 };
 
 }  // namespace voltpile::llm

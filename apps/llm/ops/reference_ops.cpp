@@ -81,6 +81,14 @@ void ReferenceOps::matmul(HiddenRows x, const WeightMatrix& weight, FloatRows ou
     });
 }
 
+void ReferenceOps::add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) {
+    products(host(x), weight, [&](std::int64_t r, std::int64_t j, double sum) {
+        float& to = out.data[r * out.columns + j];
+        to = static_cast<float>(static_cast<double>(to) + sum +
+                                (bias == nullptr ? 0 : static_cast<double>(bias[j])));
+    });
+}
+
 void ReferenceOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
                                 Activation activation, HiddenRows out) {
     const FloatRows to = host(out);

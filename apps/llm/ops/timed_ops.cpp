@@ -50,6 +50,22 @@ void TimedOps::matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) {
     if (timed()) mark(fmt::format("product {} x {}", out.columns, x.columns));
 }
 
+void TimedOps::add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) {
+    ops_.add_matmul(x, weight, bias, out);
+    if (timed()) mark(fmt::format("product {} x {}", out.columns, x.columns));
+}
+
+void TimedOps::norm_matmul(const RmsNorm& x, std::span<const WeightMatrix* const> weights, HiddenRows out) {
+    ops_.norm_matmul(x, weights, out);
+    if (timed()) mark(fmt::format("product {} x {} with its norm", out.columns, x.out.columns));
+}
+
+void TimedOps::norm_gated_matmul(const RmsNorm& x, const WeightMatrix& gate, const WeightMatrix& up,
+                                 Activation activation, HiddenRows out) {
+    ops_.norm_gated_matmul(x, gate, up, activation, out);
+    if (timed()) mark(fmt::format("gated product 2 x {} x {} with its norm", out.columns, x.out.columns));
+}
+
 void TimedOps::rms_norm(FloatRows x, const float* weight, float eps, SentinelPlace place) {
     ops_.rms_norm(x, weight, eps, place);
     mark("norm");
@@ -110,6 +126,12 @@ void TimedOps::gated_experts(HiddenRows x, const ExpertWeights& gate, const Expe
 void TimedOps::sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing, FloatRows out) {
     ops_.sum_experts(x, down, routing, out);
     if (timed()) mark(fmt::format("experts {} x {} x {}", down.count(), down.rows(), down.columns()));
+}
+
+void TimedOps::attend(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
+                      const KvLayer& cache, const AttentionSettings& attention_settings, HiddenRows out) {
+    ops_.attend(qkv, settings, batch, cache, attention_settings, out);
+    mark("attention");
 }
 
 void TimedOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,

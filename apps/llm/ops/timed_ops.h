@@ -67,6 +67,10 @@ class TimedOps final : public Ops {
     void rms_norm(FloatRows x, const float* weight, float eps, SentinelPlace place) override;
     void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) override;
     void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) override;
+    void add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) override;
+    void norm_matmul(const RmsNorm& x, std::span<const WeightMatrix* const> weights, HiddenRows out) override;
+    void norm_gated_matmul(const RmsNorm& x, const WeightMatrix& gate, const WeightMatrix& up,
+                           Activation activation, HiddenRows out) override;
     void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, Activation activation,
                       HiddenRows out) override;
     void add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
@@ -87,6 +91,8 @@ class TimedOps final : public Ops {
                         const KvLayer& cache) override;
     void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,
                    const AttentionSettings& attention, HiddenRows out) override;
+    void attend(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,
+                const AttentionSettings& attention_settings, HiddenRows out) override;
     void soft_cap(FloatRows x, float cap) override;
     void gather_rows(HiddenRows x, const BatchView& batch, HiddenRows out) override;
     void gather_float_rows(FloatRows x, const BatchView& batch, FloatRows out) override;

@@ -70,6 +70,11 @@ void ImportanceOps::matmul(HiddenRows x, const WeightMatrix& weight, FloatRows o
     CpuOps::matmul(x, weight, out);
 }
 
+void ImportanceOps::add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) {
+    add_rows(weight, x);
+    CpuOps::add_matmul(x, weight, bias, out);
+}
+
 void ImportanceOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
                                  Activation activation, HiddenRows out) {
     add_rows(gate, x);

@@ -25,6 +25,7 @@ class ImportanceOps final : public CpuOps {
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override;
     void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) override;
     void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) override;
+    void add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) override;
     void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, Activation activation,
                       HiddenRows out) override;
     void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,

@@ -115,6 +115,26 @@ void CpuOps::matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) {
     multiply(host(x), one, out);
 }
 
+void CpuOps::add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) {
+    if (by_integers(weight)) quantize_rows(host(x));
+    const std::int64_t stride = weights_of_item(weight.rows(), x.rows, team_.size());
+    team_.for_each(items_of(weight.rows(), x.rows, team_.size()), [&](std::int64_t item, int thread) {
+        std::vector<float>& sums = scratch_[static_cast<std::size_t>(thread)].other;
+        sums.resize(std::max(sums.size(), static_cast<std::size_t>(x.rows * stride)));
+        Product p = product_of(weight, host(x), item, thread);
+        p.out = sums.data();
+        p.out_stride = stride;
+        run(p);
+        for (std::int64_t r = 0; r < x.rows; ++r) {
+            float* const to = out.data + r * out.columns + p.begin;
+            for (std::int64_t i = 0; i < p.end - p.begin; ++i) {
+                to[i] += p.out[r * stride + i];
+                if (bias != nullptr) to[i] += bias[p.begin + i];
+            }
+        }
+    });
+}
+
 void CpuOps::run_gated(const WeightMatrix& gate, const WeightMatrix& up, FloatRows x, std::int64_t item,
                        int thread, std::int64_t quantized_row, const GateSettings& settings, FloatRows out) {
     Scratch& scratch = scratch_[static_cast<std::size_t>(thread)];

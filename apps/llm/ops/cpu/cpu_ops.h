@@ -29,6 +29,7 @@ class CpuOps : public HostOps {
     void rms_norm(FloatRows x, const float* weight, float eps, SentinelPlace place) override;
     void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) override;
     void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) override;
+    void add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) override;
     void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, Activation activation,
                       HiddenRows out) override;
     void add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,

@@ -89,7 +89,7 @@ void CpuOps::sum_experts(HiddenRows x, const ExpertWeights& down, const Routing&
     team_.for_each(out.rows, [&](std::int64_t r, int) {
         float* const to = out.data + r * out.columns;
         const float shared = routing.shared != nullptr ? routing.shared[r] : 0;
-        if (routing.shared == nullptr) std::fill_n(to, out.columns, 0.0F);
+        if (routing.shared == nullptr && !routing.adds) std::fill_n(to, out.columns, 0.0F);
         for (std::int64_t c = 0; routing.shared != nullptr && c < out.columns; ++c) to[c] *= shared;
         for (std::int64_t k = r * routing.used; k < (r + 1) * routing.used; ++k) {
             if (routing.expert[k] < 0) continue;

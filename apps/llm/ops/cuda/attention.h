@@ -57,7 +57,10 @@ struct Spans {
 std::size_t decode_scratch_bytes_per_sequence(const AttentionArgs& args);
 // Each of these enqueues the attention of all rows that it is responsible for, and may launch several
 // kernels.
-void launch_decode_attention(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream);
+// prepare: nullptr if Ops::rope_and_store has run, otherwise its settings: attention does its work, too, if
+// prepares_heads().
+void launch_decode_attention(const AttentionArgs& args, const QkvSettings* prepare, std::size_t scratch_bytes,
+                             const Stream& stream);
 void launch_prompt_attention(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream);
 void launch_plain_attention(const AttentionArgs& args, const Stream& stream);
 // The same as launch_prompt_attention(), several times as fast, but sums in another order. Only on GPUs of
@@ -73,6 +76,7 @@ constexpr bool warpgroups_take(const AttentionArgs& args) {
     return (args.head_dim == 64 || args.head_dim == 128) && args.cache.element == KvElement::F16 &&
            args.scale > 0;
 }
+bool prepares_heads(const AttentionArgs& args, const QkvSettings& settings);
 // Returns whether the tensor core kernels support this head_dim.
 constexpr bool tensor_cores_take(int head_dim) {
     return head_dim == 16 || head_dim == 32 || head_dim == 64 || head_dim == 80 || head_dim == 96 ||

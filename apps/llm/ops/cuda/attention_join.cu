@@ -14,12 +14,37 @@ struct Joined {
         const JoinFactors factors = join_split(all, part);
         sum = join_value(sum, value, factors);
     }
-    __device__ void add(const float* part, int d) { add({part[0], part[1]}, part[2 + d]); }
 };
 
 __device__ void store(const AttentionArgs& a, int row, int head, int d, const Joined& joined) {
     out_head(a, row, head)[d] =
         limited_half(__fdiv_rn(joined.sum, denominator(a, head, joined.all)), a.limit);
+}
+
+// Joins column d of a row over the splits [begin, end): those of a span in order, and then the spans. parts:
+// part_of() split 0. The parts of a span are loaded all at once.
+__device__ Joined join_splits_of(const float* parts, int size, int begin, int end, int d) {
+    Joined joined;
+    for (int first = begin / span_splits * span_splits; first < end; first += span_splits) {
+        SplitSum sums[span_splits];
+        float values[span_splits];
+#pragma unroll
+        for (int i = 0; i < span_splits; ++i) {
+            if (first + i < begin || first + i >= end) continue;
+            const float* const part = parts + static_cast<std::int64_t>(first + i) * size;
+            sums[i] = {part[0], part[1]};
+            values[i] = part[2 + d];
+        }
+        Joined span;
+#pragma unroll
+        for (int i = 0; i < span_splits; ++i)
+            if (first + i >= begin && first + i < end) span.add(sums[i], values[i]);
+        if (first <= begin)
+            joined = span;
+        else
+            joined.add(span.all, span.sum);
+    }
+    return joined;
 }
 
 // Grid: (heads, sequences from first_sequence on), one thread per column of a head. Rows with one split
@@ -36,19 +61,7 @@ __global__ void join_splits(const AttentionArgs a, int first_sequence, int split
     const float* parts = part_of(a, static_cast<int>(blockIdx.y), head, 0, splits);
     const int size = part_floats(a.head_dim);
 
-    Joined joined;
-    for (int s = begin; s < end;) {
-        const int span_end = min(end, (s / span_splits + 1) * span_splits);
-        const bool first = s == begin;
-        Joined span;
-#pragma unroll 8
-        for (; s < span_end; ++s) span.add(parts + s * size, d);
-        if (first)
-            joined = span;
-        else
-            joined.add(span.all, span.sum);
-    }
-    store(a, row, head, d, joined);
+    store(a, row, head, d, join_splits_of(parts, size, begin, end, d));
 }
 
 // The same for the rows of prompts and their spans. Grid: (heads, rows from first_row on).
@@ -65,7 +78,8 @@ __global__ void join_spans(const AttentionArgs a, int first_row, const Spans spa
 
     Joined joined{{parts[begin * size], parts[begin * size + 1]}, parts[begin * size + 2 + d]};
 #pragma unroll 8
-    for (int s = begin + 1; s < end; ++s) joined.add(parts + s * size, d);
+    for (int s = begin + 1; s < end; ++s)
+        joined.add({parts[s * size], parts[s * size + 1]}, parts[s * size + 2 + d]);
     store(a, row, head, d, joined);
 }
 

@@ -156,6 +156,22 @@ class CudaOps final : public GpuOps {
         const WeightMatrix* const one[] = {&weight};
         product_.run(x, one, out.data, true, static_cast<int>(out.columns));
     }
+    void add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) override {
+        product_.add(x, cuda(weight), bias, out.data, static_cast<int>(out.columns));
+    }
+    void norm_matmul(const RmsNorm& x, std::span<const WeightMatrix* const> weights,
+                     HiddenRows out) override {
+        if (!norms_late(x) || !product_.takes_norm(x.out, cuda(*weights.front())))
+            return Ops::norm_matmul(x, weights, out);
+        product_.run(x.out, weights, out.data, false, static_cast<int>(out.columns), norm_args(x));
+    }
+    void norm_gated_matmul(const RmsNorm& x, const WeightMatrix& gate, const WeightMatrix& up,
+                           Activation activation, HiddenRows out) override {
+        if (!norms_late(x) || gate.format() != up.format() || !product_.takes_norm(x.out, cuda(gate)))
+            return Ops::norm_gated_matmul(x, gate, up, activation, out);
+        product_.run_gated(x.out, cuda(gate), cuda(up), activation, out.data, static_cast<int>(out.columns),
+                           norm_args(x));
+    }
     void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, Activation activation,
                       HiddenRows out) override {
         product_.run_gated(x, cuda(gate), cuda(up), activation, out.data, static_cast<int>(out.columns));
@@ -208,6 +224,8 @@ class CudaOps final : public GpuOps {
     }
     void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,
                    const AttentionSettings& attention, HiddenRows out) override;
+    void attend(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,
+                const AttentionSettings& attention_settings, HiddenRows out) override;
     void soft_cap(FloatRows x, float cap) override {
         launch_soft_cap(x.data, x.rows * x.columns, cap, stream_);
     }
@@ -234,6 +252,14 @@ class CudaOps final : public GpuOps {
     SentinelReport take_sentinel() override;
 
   private:
+    // Whether a product may compute the norm.
+    static bool norms_late(const RmsNorm& x) { return !x.done && x.weight != nullptr; }
+    NormArgs norm_args(const RmsNorm& x) {
+        return {x.x.data, x.weight, x.eps, x.out.data, limit_, sentinel_place(x.place), sentinel_.data()};
+    }
+    AttentionArgs attention_args(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
+                                 const KvLayer& cache, const AttentionSettings& attention, HiddenRows out);
+    void check_attention(const AttentionArgs& args) const;
     void prompt_attention(const AttentionArgs& args);
     void clear_sentinel() {
         cuda_check(cudaMemsetAsync(sentinel_.data(), 0xff, sentinel_.bytes(), stream_.get()),
@@ -265,9 +291,9 @@ void CudaOps::prompt_attention(const AttentionArgs& args) {
     launch_prompt_attention(args, scratch_.size(), stream_);
 }
 
-void CudaOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
-                        const KvLayer& cache, const AttentionSettings& attention, HiddenRows out) {
-    if (batch.rows == 0) return;
+AttentionArgs CudaOps::attention_args(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
+                                      const KvLayer& cache, const AttentionSettings& attention,
+                                      HiddenRows out) {
     AttentionArgs args;
     args.qkv = qkv.data;
     args.out = out.data;
@@ -283,14 +309,36 @@ void CudaOps::attention(HiddenRows qkv, const QkvSettings& settings, const Batch
     args.window = attention.window;
     args.batch = batch;
     args.scratch = reinterpret_cast<float*>(scratch_.data());
-    if (!tensor_cores_take(settings.head_dim) || attention.soft_cap > 0)
-        return launch_plain_attention(args, stream_);
+    return args;
+}
+
+void CudaOps::check_attention(const AttentionArgs& args) const {
     if (decode_scratch_bytes_per_sequence(args) > scratch_.size()) {
         throw DeviceError(fmt::format("attention over {} tokens needs more than the {} MiB of scratch memory",
-                                      batch.max_context, scratch_.size() >> 20));
+                                      args.batch.max_context, scratch_.size() >> 20));
     }
+}
+
+void CudaOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
+                        const KvLayer& cache, const AttentionSettings& attention, HiddenRows out) {
+    if (batch.rows == 0) return;
+    const AttentionArgs args = attention_args(qkv, settings, batch, cache, attention, out);
+    if (!tensor_cores_take(settings.head_dim) || attention.soft_cap > 0)
+        return launch_plain_attention(args, stream_);
+    check_attention(args);
     if (batch.max_new > 1) prompt_attention(args);
-    launch_decode_attention(args, scratch_.size(), stream_);
+    launch_decode_attention(args, nullptr, scratch_.size(), stream_);
+}
+
+void CudaOps::attend(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
+                     const KvLayer& cache, const AttentionSettings& attention_settings, HiddenRows out) {
+    if (batch.rows == 0) return;
+    const AttentionArgs args = attention_args(qkv, settings, batch, cache, attention_settings, out);
+    if (!tensor_cores_take(settings.head_dim) || attention_settings.soft_cap > 0 ||
+        !prepares_heads(args, settings))
+        return Ops::attend(qkv, settings, batch, cache, attention_settings, out);
+    check_attention(args);
+    launch_decode_attention(args, &settings, scratch_.size(), stream_);
 }
 
 void CudaOps::join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) {

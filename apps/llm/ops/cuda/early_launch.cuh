@@ -9,8 +9,10 @@
 namespace voltpile::llm {
 
 // All threads of a kernel that launch_early() starts call these two, in this order, before any thread returns
-// and before it reads or writes memory that earlier kernels use. Weights may be read before; loading them has
-// ended with a synchronization.
+// and before it reads or writes memory that earlier kernels use. What kernels do not write during a pass may
+// be read before: weights, whose loading has ended with a synchronization; the batch, and what earlier passes
+// have left in the KV cache, because each pass begins with the upload of its batch, which waits for all
+// kernels before it.
 __device__ __forceinline__ void let_next_kernel_begin() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -139,7 +139,10 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
                 if (pairs.place[k] >= 0) first = fmaf(pairs.weight[k], bias_of(0, k, row), first);
             float* const out =
                 static_cast<float*>(args.out) + static_cast<std::int64_t>(index) * args.out_columns + row;
-            *out = routing.shared != nullptr ? fmaf(routing.shared[index], *out, first) : first;
+            if (routing.adds)
+                add_product(out, first, nullptr, 0);
+            else
+                *out = routing.shared != nullptr ? fmaf(routing.shared[index], *out, first) : first;
         }
     };
     float sum[values] = {};

@@ -61,8 +61,8 @@ constexpr int gated_tile_columns = tile_weights / 2, tile_columns = tile_weights
 void launch_expert_tiles(const ExpertArgs& args, int multiprocessors, const Stream& stream);
 
 // out[r, c] = sum_k weight[r, k] * (products[place[r, k], c] + bias[expert[r, k] * bias_stride + c]), plus
-// shared[r] * out[r, c] if routing.shared, for c < columns. products: (pairs, columns). bias: nullptr for
-// none. out: row stride out_columns.
+// shared[r] * out[r, c] if routing.shared, or out[r, c] if routing.adds, for c < columns. products: (pairs,
+// columns). bias: nullptr for none. out: row stride out_columns.
 void launch_sum_pairs(const float* products, const float* bias, int bias_stride, const Routing& routing,
                       int rows, int columns, float* out, int out_columns, const Stream& stream);
 

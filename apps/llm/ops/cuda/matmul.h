@@ -12,6 +12,7 @@
 #include "llm/model/layer_blocks.h"
 #include "llm/ops/batch_view.h"
 #include "llm/ops/cuda/matrix.h"
+#include "llm/ops/cuda/norm_args.h"
 #include "llm/ops/half_limit.h"
 
 namespace voltpile::llm {
@@ -51,6 +52,12 @@ struct MatmulArgs {
     const void* x = nullptr;  // fp16 (rows, columns), contiguous, 16-byte aligned; columns a multiple of 32
     void* out = nullptr;      // fp16, or fp32 if out_float
     bool out_float = false;
+    // Matrix-vector products of one matrix: results, and bias (outputs) if there is one, are added to an fp32
+    // out.
+    bool adds = false;
+    const float* bias = nullptr;
+    // Matrix-vector products compute x, with this norm, where norms_in_product() allows it.
+    NormArgs norm;
     int out_columns = 0;              // row stride of out
     float limit = half_limit(false);  // applied to fp16 results
     int split = 1;                    // matrix-vector products: parts of the columns, summed in order
@@ -68,6 +75,12 @@ constexpr int unit_weights(WeightFormat format) {
 int matvec_split(const MatmulArgs& args, int multiprocessors);
 std::size_t matvec_scratch_bytes(const MatmulArgs& args);
 void launch_matvec(const MatmulArgs& args, int multiprocessors, const Stream& stream);
+
+// The most shared memory of a matrix-vector product for its x. Fits twice in a multiprocessor with 96 KB, and
+// in a kernel without an attribute.
+constexpr int matvec_shared_bytes = 40 * 1024;
+// Whether a matrix-vector product of so many rows takes MatmulArgs::norm.
+bool norms_in_product(WeightFormat format, int rows, int columns);
 
 constexpr int tile_rows = 64;  // rows of a block: as many as its registers can accumulate
 constexpr int pieces_of(int rows) {

@@ -30,6 +30,17 @@ __global__ void quantize_rows(const __half* x, int columns, int rows, int padded
     quantize_slice(x + static_cast<std::int64_t>(min(row, rows - 1)) * columns + slice * 16, to, slice);
 }
 
+// The same behind a norm. A block for each row.
+__global__ void __launch_bounds__(256)
+    norm_and_quantize(const NormArgs norm, int columns, int rows, std::uint8_t* out) {
+    __shared__ float sums[32];
+    begin_after_earlier_kernels();
+    const int at = static_cast<int>(blockIdx.x);
+    const QuantizedRow to{out + at * quantized_row_bytes(columns), columns};
+    norm_row(norm, min(at, rows - 1), columns, at < rows, sums,
+             [&](int slice, const NormedSlice& normed) { quantize_slice(normed.halves, to, slice); });
+}
+
 int groups_in(const MatmulArgs& args) {
     return args.first_group[args.gated ? 1 : args.matrices];
 }
@@ -40,10 +51,18 @@ int most_blocks(int multiprocessors) {
 }  // namespace
 
 void launch_quantize(const MatmulArgs& args, int padded_rows, const Stream& stream) {
+    if (args.norm.x != nullptr)
+        return launch_early("norm to fixed point", norm_and_quantize, {padded_rows, 256}, stream, args.norm,
+                            args.matrix[0].columns, args.rows, args.scratch);
     const int items = padded_rows * (args.matrix[0].columns / 16);
     launch_early("activations to fixed point", quantize_rows, {(items + 127) / 128, 128}, stream,
                  static_cast<const __half*>(args.x), args.matrix[0].columns, args.rows, padded_rows,
                  args.scratch);
+}
+
+bool norms_in_product(WeightFormat format, int rows, int columns) {
+    if (rows > matvec_rows || columns % 32 != 0) return false;
+    return format != WeightFormat::F16 || (rows == 1 && 2 * columns <= matvec_shared_bytes);
 }
 
 int matvec_split(const MatmulArgs& args, int multiprocessors) {

@@ -9,6 +9,7 @@
 #include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/half.cuh"
 #include "llm/ops/cuda/matmul.h"
+#include "llm/ops/cuda/norm_row.cuh"
 #include "llm/ops/cuda/quantize.cuh"
 #include "llm/ops/cuda/units.cuh"
 #include "llm/ops/cuda/warp_sum.cuh"
@@ -18,7 +19,7 @@ namespace voltpile::llm {
 constexpr int matvec_threads = 256;
 constexpr int matvec_blocks_per_multiprocessor = 2;
 
-// Writes x as fixed point (quantize.cuh) to args.scratch: padded_rows rows.
+// Writes x, with args.norm if there is one, as fixed point (quantize.cuh) to args.scratch: padded_rows rows.
 void launch_quantize(const MatmulArgs& args, int padded_rows, const Stream& stream);
 
 // Adds the products of a unit of 4 weight rows with R rows of x to the sums.
@@ -107,6 +108,13 @@ struct UnitProduct<WeightFormat::F16> {
     }
 };
 
+// Adds the product of an output, and then its bias if there is one, to its sum. No other thread adds to it in
+// this kernel, so the order is fixed: the memory adds, because a thread that reads the sum would wait for it.
+__device__ __forceinline__ void add_product(float* sum, float product, const float* bias, int output) {
+    atomicAdd(sum, product);
+    if (bias != nullptr) atomicAdd(sum, bias[output]);
+}
+
 struct MatvecStep {
     int set, chunk, pass;
 };
@@ -119,6 +127,28 @@ struct MatvecShape {
     static constexpr int blocks = R == 4 && large ? 1 : matvec_blocks_per_multiprocessor;
 };
 
+// Brings x of one row to shared memory, as the products take it: its norm, if there is one, and fixed point
+// unless the weights are F16.
+template <WeightFormat format>
+__device__ __forceinline__ void prepare_x(const MatmulArgs& args, int columns, float* sums,
+                                          std::uint8_t* shared_x) {
+    const QuantizedRow row{shared_x, columns};
+    if (args.norm.x != nullptr) {
+        norm_row(args.norm, 0, columns, blockIdx.x == 0, sums, [&](int slice, const NormedSlice& normed) {
+            if constexpr (format == WeightFormat::F16) {
+                reinterpret_cast<uint4*>(shared_x)[2 * slice] = normed.halves[0];
+                reinterpret_cast<uint4*>(shared_x)[2 * slice + 1] = normed.halves[1];
+            } else {
+                quantize_slice(normed.halves, row, slice);
+            }
+        });
+    } else if constexpr (format != WeightFormat::F16) {
+        for (int slice = static_cast<int>(threadIdx.x); slice < columns / 16; slice += matvec_threads)
+            quantize_slice(static_cast<const __half*>(args.x) + slice * 16, row, slice);
+    }
+}
+
+// fused: see prepare_x().
 template <WeightFormat format, int R, bool gated, bool fused>
 __global__ void __launch_bounds__(matvec_threads, MatvecShape<format, R>::blocks)
     matvec(const MatmulArgs args) {
@@ -169,11 +199,9 @@ __global__ void __launch_bounds__(matvec_threads, MatvecShape<format, R>::blocks
     wait_for_earlier_kernels();
 
     const std::uint8_t* x = static_cast<const std::uint8_t*>(args.x);
-    if (fused) {
-        const QuantizedRow row{shared_x, columns};
-        for (int slice = static_cast<int>(threadIdx.x); slice < columns / 16; slice += matvec_threads) {
-            quantize_slice(static_cast<const __half*>(args.x) + slice * 16, row, slice);
-        }
+    if constexpr (fused) {
+        __shared__ float sums[32];
+        prepare_x<format>(args, columns, sums, shared_x);
         __syncthreads();
         x = shared_x;
     } else if (format != WeightFormat::F16) {
@@ -198,7 +226,11 @@ __global__ void __launch_bounds__(matvec_threads, MatvecShape<format, R>::blocks
         const float result = gated ? gated_value(args.activation, total[0], total[gated ? 1 : 0]) : total[0];
         const std::int64_t place = static_cast<std::int64_t>(r) * args.out_columns + args.out_begin[m] + row;
         if (args.out_float) {
-            static_cast<float*>(args.out)[place] = result;
+            float* const to = static_cast<float*>(args.out) + place;
+            if (args.adds)
+                add_product(to, result, args.bias, row);
+            else
+                *to = result;
         } else {
             static_cast<__half*>(args.out)[place] = limited_half(result, args.limit);
         }
@@ -232,17 +264,18 @@ __global__ void __launch_bounds__(matvec_threads, MatvecShape<format, R>::blocks
 
 template <WeightFormat format, int R>
 void launch_matvec_rows(const MatmulArgs& args, int blocks, const Stream& stream) {
-    constexpr bool can_fuse = R == 1 && format != WeightFormat::F16;
-    // Fits twice in a multiprocessor with 96 KB, and in the shared memory of a kernel without an attribute.
-    const std::int64_t shared = quantized_row_bytes(args.matrix[0].columns);
+    constexpr bool can_fuse = R == 1, half = format == WeightFormat::F16;
+    const int columns = args.matrix[0].columns;
+    const std::int64_t shared = half ? std::int64_t{2} * columns : quantized_row_bytes(columns);
+    const bool fuse = can_fuse && shared <= matvec_shared_bytes && (!half || args.norm.x != nullptr);
     const auto start = [&](auto kernel, std::int64_t bytes) {
         launch_early("matrix-vector product", kernel,
                      {blocks, matvec_threads, static_cast<std::size_t>(bytes)}, stream, args);
     };
-    if (can_fuse && shared <= 40 * 1024) {
+    if (fuse) {
         start(args.gated ? matvec<format, R, true, can_fuse> : matvec<format, R, false, can_fuse>, shared);
     } else {
-        if (format != WeightFormat::F16) launch_quantize(args, R, stream);
+        if (!half) launch_quantize(args, R, stream);
         start(args.gated ? matvec<format, R, true, false> : matvec<format, R, false, false>, 0);
     }
 }

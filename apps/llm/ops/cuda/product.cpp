@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "llm/ops/cuda/cuda_ops.h"
+#include "llm/ops/cuda/rows.h"
 #include "llm/ops/cuda/tiles.h"
 
 namespace voltpile::llm {
@@ -58,11 +59,12 @@ const void* padded_columns(HiddenRows x, int columns, std::span<std::uint8_t> sc
 }
 
 void CudaProduct::run(HiddenRows x, std::span<const WeightMatrix* const> weights, void* out, bool out_float,
-                      int out_columns) {
+                      int out_columns, const NormArgs& norm) {
     if (x.rows == 0) return;
     std::size_t used = 0;
     MatmulArgs args;
     args.rows = static_cast<int>(x.rows);
+    args.norm = norm;
     args.out = out;
     args.out_float = out_float;
     args.out_columns = out_columns;
@@ -85,14 +87,55 @@ void CudaProduct::run(HiddenRows x, std::span<const WeightMatrix* const> weights
         } else {
             by_kernels(args, used);
         }
+        args.norm = {};  // the first product has written the normed rows
     }
 }
 
-void CudaProduct::run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, Activation activation,
-                            void* out, int out_columns) {
+void CudaProduct::add(HiddenRows x, const CudaMatrix& weight, const float* bias, void* out, int out_columns) {
     if (x.rows == 0) return;
     std::size_t used = 0;
     MatmulArgs args;
+    args.rows = static_cast<int>(x.rows);
+    args.out = out;
+    args.out_float = true;
+    args.out_columns = out_columns;
+    args.matrix[0] = weight.planes();
+    args.first_group[1] = groups_of(args.matrix[0].rows);
+    args.x = padded_columns(x, args.matrix[0].columns, scratch_, used, stream_);
+    if (by_vectors(args)) {
+        args.adds = true;
+        args.bias = bias;
+        return by_kernels(args, used);
+    }
+    auto* const products = reinterpret_cast<float*>(scratch_.data() + used);
+    args.out = products;
+    args.out_columns = args.matrix[0].rows;
+    used += aligned(static_cast<std::size_t>(args.rows) * static_cast<std::size_t>(args.out_columns) * 4);
+    if (used > scratch_.size()) throw DeviceError("a matrix product needs more scratch memory");
+    if (by_blas(args))
+        many_rows(args, used);
+    else
+        by_kernels(args, used);
+    launch_add_rows(products, bias, args.rows, args.out_columns, static_cast<float*>(out), out_columns,
+                    stream_);
+}
+
+bool CudaProduct::by_vectors(const MatmulArgs& args) const {
+    return args.rows <= matvec_rows && !batch_invariant_;
+}
+
+bool CudaProduct::takes_norm(HiddenRows x, const CudaMatrix& weight) const {
+    const DeviceMatrix& w = weight.planes();
+    return !batch_invariant_ && x.columns == w.columns &&
+           norms_in_product(w.format, static_cast<int>(x.rows), w.columns);
+}
+
+void CudaProduct::run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, Activation activation,
+                            void* out, int out_columns, const NormArgs& norm) {
+    if (x.rows == 0) return;
+    std::size_t used = 0;
+    MatmulArgs args;
+    args.norm = norm;
     args.gated = true;
     args.activation = activation;
     args.limit = limit_;
@@ -126,7 +169,7 @@ void CudaProduct::by_kernels(MatmulArgs& args, std::size_t used) {
     args.scratch = scratch_.data() + used;
     args.counters = counters_.data();
     const std::size_t room = scratch_.size() - used;
-    if (args.rows <= matvec_rows && !batch_invariant_) {
+    if (by_vectors(args)) {
         args.split = matvec_split(args, multiprocessors_);
         if (matvec_scratch_bytes(args) > room)
             throw DeviceError("a matrix product needs more scratch memory");

@@ -30,16 +30,22 @@ class CudaProduct {
                 bool batch_invariant, float limit);
 
     // Ops::matmul and Ops::gated_matmul. out: fp32 if out_float, otherwise fp16, with row stride out_columns.
+    // norm: of x, if takes_norm().
     void run(HiddenRows x, std::span<const WeightMatrix* const> weights, void* out, bool out_float,
-             int out_columns);
+             int out_columns, const NormArgs& norm = {});
     void run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, Activation activation,
-                   void* out, int out_columns);
+                   void* out, int out_columns, const NormArgs& norm = {});
+    // Ops::add_matmul. out: fp32.
+    void add(HiddenRows x, const CudaMatrix& weight, const float* bias, void* out, int out_columns);
+    // Whether a product computes the norm of x itself.
+    bool takes_norm(HiddenRows x, const CudaMatrix& weight) const;
 
   private:
     struct ReleaseBlas {
         void operator()(cublasContext* blas) const noexcept;
     };
 
+    bool by_vectors(const MatmulArgs& args) const;
     bool by_blas(const MatmulArgs& args) const;
     void by_kernels(MatmulArgs& args, std::size_t used);
     void by_tiles(const MatmulArgs& args, std::size_t room);

@@ -28,10 +28,8 @@ struct QuantizedRow {
     }
 };
 
-// Quantizes 16 numbers at x, which must be 16-byte aligned. A non-finite number makes the scale NaN, and with
-// it the product.
-__device__ inline void quantize_slice(const __half* x, const QuantizedRow& to, int slice) {
-    const uint4 raw[2] = {reinterpret_cast<const uint4*>(x)[0], reinterpret_cast<const uint4*>(x)[1]};
+// Quantizes 16 numbers. A non-finite number makes the scale NaN, and with it the product.
+__device__ inline void quantize_slice(const uint4 (&raw)[2], const QuantizedRow& to, int slice) {
     float value[16];
     float largest = 0;
     bool finite = true;
@@ -62,6 +60,12 @@ __device__ inline void quantize_slice(const __half* x, const QuantizedRow& to, i
     *reinterpret_cast<uint4*>(to.high(slice)) = make_uint4(high[0], high[1], high[2], high[3]);
     *reinterpret_cast<uint4*>(to.low(slice)) = make_uint4(low[0], low[1], low[2], low[3]);
     *to.scale(slice) = {scale, scale * static_cast<float>(sum)};
+}
+
+// Quantizes 16 numbers at x, which must be 16-byte aligned.
+__device__ inline void quantize_slice(const __half* x, const QuantizedRow& to, int slice) {
+    const uint4 raw[2] = {reinterpret_cast<const uint4*>(x)[0], reinterpret_cast<const uint4*>(x)[1]};
+    quantize_slice(raw, to, slice);
 }
 
 // Returns the exact sum over a slice of the quants (4 words of 4 int8) times the fixed-point x.

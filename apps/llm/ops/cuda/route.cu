@@ -191,6 +191,7 @@ __global__ void __launch_bounds__(256) sum_pairs(const float* products, const fl
     if (c >= columns) return;
     float* const to = out + static_cast<std::int64_t>(row) * out_columns + c;
     float sum[width] = {};
+    if (routing.adds) load_floats(to, sum);
     if (routing.shared != nullptr) {
         load_floats(to, sum);
 #pragma unroll

@@ -1,6 +1,7 @@
 #include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/half.cuh"
 #include "llm/ops/cuda/kv_element.cuh"
+#include "llm/ops/cuda/prepare_head.cuh"
 #include "llm/ops/cuda/row_parts.cuh"
 #include "llm/ops/half_limit.h"
 
@@ -99,6 +100,17 @@ __global__ void soft_cap(float* x, std::int64_t count, float cap) {
     if (i < count) x[i] = cap * tanhf(x[i] / cap);
 }
 
+// One block per row.
+__global__ void add_rows(const float* x, const float* bias, int columns, float* out, int out_columns) {
+    begin_after_earlier_kernels();
+    const float* const from = x + static_cast<std::int64_t>(blockIdx.x) * columns;
+    float* const to = out + static_cast<std::int64_t>(blockIdx.x) * out_columns;
+    for (int c = static_cast<int>(threadIdx.x); c < columns; c += static_cast<int>(blockDim.x)) {
+        const float sum = to[c] + from[c];
+        to[c] = bias != nullptr ? sum + bias[c] : sum;
+    }
+}
+
 // One block per output row.
 template <class Word>
 __global__ void gather(const Word* x, int words, const std::int32_t* rows_wanted, Word* out) {
@@ -131,7 +143,7 @@ __global__ void recall(const __half2* x, int words, const std::int32_t* rows_wan
         to[i] = __half22float2(from[i]);
 }
 
-constexpr int rope_warps = 4;
+constexpr int rope_warps = 4, most_numbers_of_lane = 32;
 
 // Quantizes a head as KvElement::I8. All lanes of the warp call it.
 __device__ void quantize_to_i8(float* v, int dim, float limit, std::int8_t* to, float* scale) {
@@ -185,75 +197,31 @@ __device__ void quantize_to_i4(const float* v, int dim, float limit, std::uint8_
     }
 }
 
-// Computes sine and cosine within 3e-7 for angles up to 2^24 radians. Unlike sincosf it needs no local memory
-// to reduce large angles: it counts in half turns, with 1 / pi as a sum of two floats.
-__device__ void sincos_of(float angle, float* sine, float* cosine) {
-    constexpr float inverse_pi = 0x1.45f306p-2f, inverse_pi_rest = 0x1.b9391p-27f;
-    const float half_turns = __fmul_rn(angle, inverse_pi);
-    const float rest = fmaf(angle, inverse_pi_rest, fmaf(angle, inverse_pi, -half_turns));
-    sincospif(half_turns - 2 * rintf(half_turns / 2) + rest, sine, cosine);
-}
-
-// One warp per head of a row: queries, keys, values. Shared memory: head_dim floats per warp.
-template <KvElement element>
+// One warp per head of a row: queries, keys, values. Heads have at most 32 * each numbers. Shared memory:
+// head_dim floats for each warp, behind the rope_dims floats of the turns.
+template <KvElement element, int each>
 __global__ void __launch_bounds__(32 * rope_warps)
     rope_and_store(__half* qkv, const QkvSettings s, const BatchView batch, const KvLayer cache,
                    float limit) {
-    extern __shared__ float shared[];
-    begin_after_earlier_kernels();
+    extern __shared__ float2 turns[];
+    let_next_kernel_begin();
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
     const int row = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.y) * rope_warps + warp;
-    const int sequence = batch.sequence[row];
+    const int sequence = batch.sequence[row], position = batch.position[row], dim = s.head_dim;
+    fill_turns(s, position, turns);
+    wait_for_earlier_kernels();
+    __syncthreads();
     if (sequence < 0 || head >= s.heads + 2 * s.kv_heads) return;
     const bool is_query = head < s.heads, is_key = !is_query && head < s.heads + s.kv_heads;
     if (!is_query && !is_key && cache.values == cache.keys) return;
     const int kv_head = is_query ? 0 : is_key ? head - s.heads : head - s.heads - s.kv_heads;
-    const int position = batch.position[row], dim = s.head_dim;
     __half* mine = qkv + (static_cast<std::int64_t>(row) * (s.heads + 2 * s.kv_heads) + head) * dim;
-    const float* bias = is_query ? s.q_bias : is_key ? s.k_bias : s.v_bias;
-    const float* norm = is_query ? s.q_norm : is_key ? s.k_norm : nullptr;
-    if (bias != nullptr) bias += (is_query ? head : kv_head) * dim;
-
-    float* v = shared + warp * dim;
-    float sum = 0;
-    for (int i = lane; i < dim; i += 32) {
-        v[i] = limited(__half2float(mine[i]), limit) + (bias != nullptr ? bias[i] : 0.0f);
-        sum = fmaf(v[i], v[i], sum);
-    }
-    if (norm != nullptr && s.row_squares != nullptr) {
-        const int count = dim * (is_key ? s.norm_kv_heads : s.norm_heads);
-        const float squares = s.row_squares[2 * row + (is_key ? 1 : 0)];
-        const float scale = 1.0f / sqrtf(squares / static_cast<float>(count) + s.norm_eps);
-        norm += (is_query ? head : kv_head) * dim;
-        for (int i = lane; i < dim; i += 32) v[i] *= scale * norm[i];
-    } else if (norm != nullptr) {
-        for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
-        const float scale = 1.0f / sqrtf(sum / static_cast<float>(dim) + s.norm_eps);
-        for (int i = lane; i < dim; i += 32) v[i] *= scale * norm[i];
-    }
-    __syncwarp();
-    const int rotated = is_query || is_key ? s.rope_dims : 0;
-    for (int i = lane; i < rotated / 2; i += 32) {
-        // HalfSplit pairs the two halves of the rotated dimensions.
-        const int a = s.rope_style == RopeStyle::Interleaved ? 2 * i : i;
-        const int b = s.rope_style == RopeStyle::Interleaved ? 2 * i + 1 : i + rotated / 2;
-        float sine, cosine;
-        sincos_of(static_cast<float>(position) * s.rope_frequencies[i], &sine, &cosine);
-        sine *= s.rope_magnitude;
-        cosine *= s.rope_magnitude;
-        const float x = v[a], y = v[b];
-        v[a] = x * cosine - y * sine;
-        v[b] = y * cosine + x * sine;
-    }
-    __syncwarp();
-    // The token's index in the cache.
-    std::int64_t token = 0;
-    if (!is_query) {
-        const int page = batch.page_table[static_cast<std::int64_t>(sequence) * batch.max_pages +
-                                          position / kv_page_tokens];
-        token = (static_cast<std::int64_t>(page) * s.kv_heads + kv_head) * kv_page_tokens +
-                position % kv_page_tokens;
-    }
+    float* v = reinterpret_cast<float*>(turns + s.rope_dims / 2) + warp * dim;
+    const HeadKind kind{is_query, is_key, is_query ? head : kv_head};
+    PreparedHead<each> prepared;
+    prepared.load(mine, s, kind);
+    prepared.finish(s, kind, row, limit, turns, v);
+    const std::int64_t token = is_query ? 0 : token_in_cache(batch, sequence, position, s.kv_heads, kv_head);
     void* const all = is_key ? cache.keys : cache.values;
     if (element != KvElement::F16 && !is_query) {
         void* const scales = is_key ? cache.key_scales : cache.value_scales;
@@ -306,6 +274,12 @@ void launch_soft_cap(float* x, std::int64_t count, float cap, const Stream& stre
     launch_early("soft cap", soft_cap, {static_cast<int>((count + 255) / 256), 256}, stream, x, count, cap);
 }
 
+void launch_add_rows(const float* x, const float* bias, int rows, int columns, float* out, int out_columns,
+                     const Stream& stream) {
+    if (rows == 0) return;
+    launch_early("adding rows", add_rows, {rows, 256}, stream, x, bias, columns, out, out_columns);
+}
+
 void launch_gather(const void* x, int row_bytes, const std::int32_t* rows_wanted, int wanted, void* out,
                    const Stream& stream) {
     if (wanted == 0) return;
@@ -336,10 +310,21 @@ void launch_rope_and_store(void* qkv, const QkvSettings& settings, const BatchVi
                            const KvLayer& cache, float limit, const Stream& stream) {
     if (batch.rows == 0) return;
     const int heads = settings.heads + 2 * settings.kv_heads;
-    const std::size_t shared = static_cast<std::size_t>(rope_warps * settings.head_dim) * sizeof(float);
-    launch_early("RoPE", with_element(cache.element, [](auto element) { return rope_and_store<element>; }),
-                 {batch.rows, 32 * rope_warps, shared, (heads + rope_warps - 1) / rope_warps}, stream,
-                 static_cast<__half*>(qkv), settings, batch, cache, limit);
+    const std::size_t shared =
+        static_cast<std::size_t>(settings.rope_dims + rope_warps * settings.head_dim) * sizeof(float);
+    with_element(cache.element, [&](auto element) {
+        const auto start = [&](auto kernel) {
+            launch_early("RoPE", kernel,
+                         {batch.rows, 32 * rope_warps, shared, (heads + rope_warps - 1) / rope_warps}, stream,
+                         static_cast<__half*>(qkv), settings, batch, cache, limit);
+        };
+        if (settings.head_dim <= 128)
+            start(rope_and_store<element, 4>);
+        else if (settings.head_dim <= 256)
+            start(rope_and_store<element, 8>);
+        else
+            start(rope_and_store<element, most_numbers_of_lane>);
+    });
 }
 
 }  // namespace voltpile::llm

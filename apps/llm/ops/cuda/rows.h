@@ -30,6 +30,11 @@ void launch_sum_squares(const void* qkv, const QkvSettings& settings, int rows, 
                         float* sums, const Stream& stream);
 void launch_soft_cap(float* x, std::int64_t count, float cap, const Stream& stream);
 
+// out[r, c] += x[r, c], and then bias[c] if there is a bias, for c < columns. x: (rows, columns). out: row
+// stride out_columns.
+void launch_add_rows(const float* x, const float* bias, int rows, int columns, float* out, int out_columns,
+                     const Stream& stream);
+
 // out[i] = x[rows_wanted[i]] for i < wanted; rows of row_bytes bytes.
 void launch_gather(const void* x, int row_bytes, const std::int32_t* rows_wanted, int wanted, void* out,
                    const Stream& stream);

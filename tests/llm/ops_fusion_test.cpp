@@ -1,0 +1,170 @@
+// Operations that GPUs compute together with a norm before them or a sum behind them, against ReferenceOps.
+#include <limits>
+#include <numeric>
+
+#include "llm/ops_experts_fixture.h"
+
+namespace voltpile::llm {
+namespace {
+
+class OpsFusionTest : public ExpertsFixture {
+  protected:
+    struct Rows {
+        std::vector<float> x, weight;
+        std::int64_t columns;
+    };
+    Rows make_rows(std::int64_t rows, std::int64_t columns) {
+        return {normals(rows * columns, 3), normals(columns, 0.2F, 1), columns};
+    }
+    static RmsNorm norm(Side& side, const Rows& rows) {
+        return {side.rows(rows.x, rows.columns),
+                side.up(rows.weight),
+                1e-5F,
+                {3, 1},
+                side.hidden(std::vector<float>(rows.x.size(), 7), rows.columns)};
+    }
+    static HiddenRows output(Side& side, std::int64_t rows, std::int64_t columns) {
+        return side.hidden(std::vector<float>(static_cast<std::size_t>(rows * columns)), columns);
+    }
+    void check_added_experts(WeightFormat format, std::int64_t rows) {
+        const Mixture m = mixture(format, 8, 3, 256, 512);
+        const auto x = normals(rows * m.hidden), former = normals(rows * m.hidden, 3);
+        const auto sequence = sequences(rows);
+        const auto add = [&](Side& side) {
+            const Loaded loaded = load(side, m, false);
+            return run(side, m, loaded, x, sequence, former, true);
+        };
+        expect_same(add, 4 * product_bound(format));
+    }
+    // Returns the sequence of each row: its own.
+    static std::vector<std::int32_t> sequences(std::int64_t rows) {
+        std::vector<std::int32_t> all(static_cast<std::size_t>(rows));
+        std::iota(all.begin(), all.end(), 0);
+        return all;
+    }
+    // Appends the normed rows, which an operation leaves behind, to its result.
+    static std::vector<float> with_normed(Side& side, HiddenRows out, const RmsNorm& norm) {
+        EXPECT_FALSE(side.ops->take_sentinel().tripped);
+        auto all = side.down(out);
+        const auto normed = side.down(norm.out);
+        all.insert(all.end(), normed.begin(), normed.end());
+        return all;
+    }
+};
+VOLTPILE_FOR_ALL_OPS(OpsFusionTest);
+
+TEST_P(OpsFusionTest, AddsProductsToTheirOutput) {
+    for (const WeightFormatInfo& entry : kWeightFormats) {
+        for (const std::int64_t rows : {1, 3, 8, 70, 400}) {
+            for (const bool with_bias : {false, true}) {
+                SCOPED_TRACE(std::string(entry.name) + ", " + std::to_string(rows) + " rows");
+                const std::int64_t columns = 1280, outputs = 45;
+                const auto w = weights(entry.format, outputs, columns);
+                const auto x = normals(rows * columns), former = normals(rows * outputs, 30),
+                           bias = normals(outputs, 30);
+                expect_same(
+                    [&](Side& side) {
+                        const auto matrix = side.ops->load_matrix(source(entry.format, outputs, columns, w));
+                        const FloatRows out = side.rows(former, outputs);
+                        side.ops->add_matmul(side.hidden(x, columns), *matrix,
+                                             with_bias ? side.up(bias) : nullptr, out);
+                        return side.down(out);
+                    },
+                    product_bound(entry.format));
+            }
+        }
+    }
+}
+
+// 5,120 columns: more slices of 16 than a block has threads.
+TEST_P(OpsFusionTest, MultipliesNormedRows) {
+    for (const WeightFormatInfo& entry : kWeightFormats) {
+        for (const std::int64_t columns : {256, 1280, 5120}) {
+            for (const std::int64_t rows : {1, 2, 3, 4, 5, 70}) {
+                SCOPED_TRACE(std::string(entry.name) + ", " + std::to_string(rows) + " rows");
+                const auto w = weights(entry.format, 37, columns),
+                           other = weights(WeightFormat::Q8_0, 7, columns);
+                const Rows x = make_rows(rows, columns);
+                expect_same(
+                    [&](Side& side) {
+                        const auto first = side.ops->load_matrix(source(entry.format, 37, columns, w));
+                        const auto last =
+                            side.ops->load_matrix(source(WeightFormat::Q8_0, 7, columns, other));
+                        const WeightMatrix* const all[] = {first.get(), last.get()};
+                        const RmsNorm from = norm(side, x);
+                        const HiddenRows out = output(side, rows, 44);
+                        side.ops->norm_matmul(from, all, out);
+                        return with_normed(side, out, from);
+                    },
+                    std::max(product_bound(entry.format), product_bound(WeightFormat::Q8_0)));
+            }
+        }
+    }
+}
+
+TEST_P(OpsFusionTest, GatesNormedRows) {
+    constexpr std::int64_t columns = 1280, outputs = 45;
+    for (const WeightFormatInfo& entry : kWeightFormats) {
+        for (const WeightFormat up_format : {entry.format, WeightFormat::Q8_0}) {
+            for (const std::int64_t rows : {1, 3, 40}) {
+                const auto gate = weights(entry.format, outputs, columns),
+                           up = weights(up_format, outputs, columns);
+                const Rows x = make_rows(rows, columns);
+                expect_same(
+                    [&](Side& side) {
+                        const auto g = side.ops->load_matrix(source(entry.format, outputs, columns, gate));
+                        const auto u = side.ops->load_matrix(source(up_format, outputs, columns, up));
+                        const RmsNorm from = norm(side, x);
+                        const HiddenRows out = output(side, rows, outputs);
+                        side.ops->norm_gated_matmul(from, *g, *u, Activation::Silu, out);
+                        return with_normed(side, out, from);
+                    },
+                    4 * std::max(product_bound(entry.format), product_bound(up_format)));
+            }
+        }
+    }
+}
+
+TEST_P(OpsFusionTest, TakesRowsWhoseNormIsDone) {
+    constexpr std::int64_t columns = 512;
+    const auto w = weights(WeightFormat::Q8_0, 37, columns);
+    const Rows x = make_rows(1, columns);
+    expect_same(
+        [&](Side& side) {
+            const auto matrix = side.ops->load_matrix(source(WeightFormat::Q8_0, 37, columns, w));
+            const WeightMatrix* const all[] = {matrix.get()};
+            RmsNorm done = norm(side, x);
+            done.out = side.hidden(x.x, columns);
+            done.done = true;
+            const HiddenRows out = output(side, 1, 37);
+            side.ops->norm_matmul(done, all, out);
+            return with_normed(side, out, done);
+        },
+        product_bound(WeightFormat::Q8_0));
+}
+
+TEST_P(OpsFusionTest, AddsExpertsToTheirOutput) {
+    for (const WeightFormat format : {WeightFormat::F16, WeightFormat::Q8_0, WeightFormat::Q4_K})
+        for (const std::int64_t rows : {1, 6, 50}) check_added_experts(format, rows);
+}
+
+TEST_P(OpsFusionTest, ReportsASumThatIsNotFinite) {
+    constexpr std::int64_t columns = 256;
+    const auto w = weights(WeightFormat::Q8_0, 8, columns);
+    for (const int rows : {1, 3}) {
+        Rows x = make_rows(rows, columns);
+        x.x[x.x.size() - 3] = std::numeric_limits<float>::infinity();
+        Side side(GetParam().make());
+        const auto matrix = side.ops->load_matrix(source(WeightFormat::Q8_0, 8, columns, w));
+        const WeightMatrix* const all[] = {matrix.get()};
+        side.ops->norm_matmul(norm(side, x), all, output(side, rows, 8));
+        const SentinelReport report = side.ops->take_sentinel();
+        EXPECT_TRUE(report.tripped);
+        EXPECT_EQ(report.place.layer, 3);
+        EXPECT_EQ(report.place.operation, 1);
+        EXPECT_EQ(report.row, rows - 1);
+    }
+}
+
+}  // namespace
+}  // namespace voltpile::llm
