@@ -127,6 +127,10 @@ std::string_view name(RopeScalingKind kind) {
     return kScalings[static_cast<std::size_t>(kind)];
 }
 
+const EagleHead* eagle_head_of(const ModelConfig& config) {
+    return config.prediction && config.prediction->eagle ? &*config.prediction->eagle : nullptr;
+}
+
 bool has_experts(const ModelConfig& config, std::int64_t layer) {
     const auto at = static_cast<std::size_t>(layer);
     return config.experts.count > 0 && (at >= config.layer_dense.size() || !config.layer_dense[at]);

@@ -77,11 +77,22 @@ struct LatentAttention {
     bool split = false;          // attn_k_b and attn_v_b instead of attn_kv_b
 };
 
-// A layer behind the last of a model that predicts further tokens, see prediction_layer.h.
+// What an EAGLE 3 head has beside a decoder layer, see eagle_head.h.
+struct EagleHead {
+    // The layers of its model whose inputs it reads, in ascending order.
+    std::vector<int> layers;
+    bool norm_before_residual = false;  // the layer adds to the normed hidden state
+    // The token of the model for each row of logits; empty: the same numbers.
+    std::vector<std::int32_t> tokens;
+};
+
+// A layer that predicts the tokens of a model: one behind its last, see prediction_layer.h, or an EAGLE 3
+// head.
 struct PredictionLayer {
-    std::int64_t number = 0;     // among the layers of its model
+    std::int64_t number = 0;     // among the layers of its model; 0 in an EAGLE 3 head
     bool own_embedding = false;  // otherwise it uses that of its model
     bool own_head = false;       // likewise
+    std::optional<EagleHead> eagle = {};
 };
 
 struct ModelConfig {
@@ -96,14 +107,15 @@ struct ModelConfig {
     LatentAttention latent;
     std::int64_t rope_dims = 0;  // the first elements of a head, which RoPE rotates; even
     std::int64_t ffn = 0;        // size of a dense feed-forward part
-    std::int64_t vocab = 0;      // rows of the embedding; the tokenizer may have fewer tokens
-    std::int64_t context = 0;    // tokens
+    // Rows of the embedding; the tokenizer may have fewer tokens. In an EAGLE 3 head: columns of the logits.
+    std::int64_t vocab = 0;
+    std::int64_t context = 0;  // tokens
     Experts experts;
     std::vector<bool> layer_dense;  // which layers of a mixture have no experts; empty: none
     // Layers behind the last that predict further tokens (MTP), see prediction_layer.h. `layers` and the
     // tensors of the model leave them out.
     std::int64_t prediction_layers = 0;
-    // Set if this describes the first of these layers, as a model with one layer.
+    // Set if this describes the first of these layers, or an EAGLE 3 head, as a model with one layer.
     std::optional<PredictionLayer> prediction;
     double rms_eps = 0;
     double rope_theta = 10000;
@@ -135,6 +147,9 @@ std::string_view name(RopeScalingKind kind);
 // Returns the factor of cos and sin: attention_factor or, if that is 0, 0.1 ln(factor) + 1 for Yarn, sqrt(1 +
 // ln(factor) / ln(original_context)) for LongRope, and 1 for the others.
 double rope_magnitude(const RopeScaling& scaling);
+
+// Returns the description of an EAGLE 3 head; nullptr for other models.
+const EagleHead* eagle_head_of(const ModelConfig& config);
 
 // Whether the feed-forward part of a layer is a mixture of experts.
 bool has_experts(const ModelConfig& config, std::int64_t layer);

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "job/fingerprint.h"
 #include "llm/model/byte_cursor.h"
+#include "llm/model/eagle_head.h"
 #include "llm/model/expert_tensors.h"
 #include "llm/model/fused_tensors.h"
 #include "llm/model/gguf_config.h"
@@ -77,6 +78,11 @@ ModelConfig config_of(TensorFiles& files, bool prediction) {
         unstack_experts(config, files);
         return config;
     }
+    if (is_eagle_head(files.folder))
+        throw FileError(files.folder +
+                            " is an EAGLE 3 head, which guesses for a model: give it as --draft "
+                            "(engine.draft in a job) beside the model",
+                        ExitCode::BadInput);
     ModelConfig config = config_from_folder(files.folder);
     std::erase_if(files.tensors,
                   [&](const auto& entry) { return is_for_images(entry.first, *config.family); });
@@ -101,6 +107,7 @@ std::int64_t half_unit(WeightFormat format) {
 }
 
 std::string what_has(const ModelConfig& config) {
+    if (eagle_head_of(config) != nullptr) return "an EAGLE 3 head";
     if (config.prediction)
         return fmt::format("a {} layer that predicts further tokens (--speculate mtp)", config.family->name);
     return fmt::format("a {} model with {} layers", config.family->name, config.layers);
@@ -146,8 +153,10 @@ std::vector<ModelTensor> matched_tensors(TensorFiles& files, const ModelConfig& 
     }
     for (const auto& [stored_name, stored] : files.tensors)
         if (!known.contains(stored_name) && !may_be_left(stored_name, config))
-            problems.push_back(fmt::format("{} does not belong to a {} model",
-                                           printable(in_file(stored_name)), config.family->name));
+            problems.push_back(fmt::format("{} does not belong to {}", printable(in_file(stored_name)),
+                                           eagle_head_of(config) != nullptr
+                                               ? what_has(config)
+                                               : fmt::format("a {} model", config.family->name)));
     if (problems.empty()) return table;
     const std::size_t count = problems.size();
     problems.resize(std::min(count, kMostProblems));
@@ -167,6 +176,12 @@ ModelFiles::ModelFiles(const std::string& path, TensorFiles files, bool predicti
 
 ModelFiles::ModelFiles(const std::string& path, TensorFiles& files, const ModelConfig& config)
     : ModelSource(config, matched_tensors(files, config)), path_(path), files_(std::move(files)) {}
+
+std::unique_ptr<ModelSource> ModelFiles::eagle_head(const std::string& folder, const ModelConfig& model) {
+    TensorFiles files = open_safetensors(folder);
+    const ModelConfig config = read_eagle_head(files, model);
+    return std::unique_ptr<ModelSource>(new ModelFiles(folder, files, config));
+}
 
 std::unique_ptr<ModelSource> ModelFiles::prediction_layer() const {
     if (config().prediction_layers == 0) return ModelSource::prediction_layer();
@@ -216,6 +231,9 @@ std::string ModelFiles::fingerprint() const {
         if (tensor.packed != nullptr)
             for (const auto part : tensor.packed->parts()) sample(part);
     }
+    if (const EagleHead* const eagle = eagle_head_of(config()))
+        append(reinterpret_cast<const std::byte*>(eagle->tokens.data()),
+               eagle->tokens.size() * sizeof(std::int32_t));
     if (!files_.folder.empty())
         for (const char* name : {"config.json", "generation_config.json", "tokenizer_config.json",
                                  "chat_template.jinja", "tokenizer.json", "tokenizer.model"}) {

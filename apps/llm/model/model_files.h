@@ -17,6 +17,10 @@ class ModelFiles : public ModelSource {
     // tensors that are missing, have the wrong shape, or do not belong to the family.
     explicit ModelFiles(const std::string& path);
 
+    // Opens an EAGLE 3 head for a model, see eagle_head.h. Throws FileError as read_eagle_head() does, and as
+    // above if its tensors are not complete.
+    static std::unique_ptr<ModelSource> eagle_head(const std::string& folder, const ModelConfig& model);
+
     void read(const ModelTensor& tensor, const TensorSlice& slice, std::byte* out) const override;
     std::string fingerprint() const override;
     std::unique_ptr<ModelSource> prediction_layer() const override;

@@ -257,8 +257,11 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
     const AttentionFactors attention = attention_factors(config);
     // The normed rows, and on GPUs the rows that others send for sums joined with norms.
     const bool joint = gpu && tensor > 1 && !config.blocks.output_norms;
+    // The inputs of layers that an EAGLE 3 head reads, and what it makes of them; the input of its attention.
+    const std::int64_t read = (pass.read_layers > 0 ? pass.read_layers + 1 : 0) * config.hidden +
+                              (eagle_head_of(config) != nullptr ? 2 * config.hidden : 0);
     const std::int64_t whole =
-        (joint ? 2 : 1) * config.hidden + attention.whole + (pass.whole_experts ? of_experts : 0);
+        (joint ? 2 : 1) * config.hidden + attention.whole + (pass.whole_experts ? of_experts : 0) + read;
     const std::int64_t cut = attention.cut + gates + ffn - (pass.whole_experts ? of_experts : 0);
     const std::int64_t factors = whole + cut / tensor;
     // On cores, each row's copies and products for its experts and its adapter; the router's logits and

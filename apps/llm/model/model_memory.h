@@ -84,7 +84,9 @@ struct PassShape {
     int logits = 0;              // rows of logits
     bool gates_apart = false;    // see lora/adapter_memory.h
     bool whole_experts = false;  // see RankShare
-    int prediction_logits = 0;   // rows of logits in a pass of the prediction layer; 0: no layer
+    // Rows of logits in a pass of the prediction layer or the EAGLE 3 head; 0: there is neither.
+    int prediction_logits = 0;
+    int read_layers = 0;  // whose inputs the head reads
 };
 
 // Returns the bytes that a rank needs beside weights and KV cache: activations of the largest pass, mostly

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "llm/model/eagle_head.h"
 #include "llm/model/tensor_names.h"
 
 namespace voltpile::llm {
@@ -88,6 +89,7 @@ ModelConfig as_model(const ModelConfig& config, TensorFiles& files) {
 }
 
 std::string name_in_model(const std::string& tensor, const PredictionLayer& layer) {
+    if (layer.eagle) return name_in_eagle_head(tensor);
     if (tensor == kEmbedding) return in_layer(layer.number, kOwnEmbedding);
     if (tensor == kHead) return in_layer(layer.number, kOwnHead);
     if (tensor == kNorm) return in_layer(layer.number, kOwnNorm);

@@ -27,7 +27,8 @@ void keep_prediction_layer(const ModelConfig& config, TensorFiles& files);
 // models have them.
 ModelConfig as_model(const ModelConfig& config, TensorFiles& files);
 
-// Returns the canonical name in the model's files of a tensor of its prediction layer, for messages.
+// Returns the canonical name in the model's files of a tensor of its prediction layer, or the name in the
+// files of an EAGLE 3 head, for messages.
 std::string name_in_model(const std::string& tensor, const PredictionLayer& layer);
 
 }  // namespace voltpile::llm

@@ -28,14 +28,15 @@ struct Type {
     WeightFormat format;
     StoredType element;
 };
-constexpr std::array<Type, 8> kTypes = {{{"F32", WeightFormat::F32, StoredType::Weight},
+constexpr std::array<Type, 9> kTypes = {{{"F32", WeightFormat::F32, StoredType::Weight},
                                          {"F16", WeightFormat::F16, StoredType::Weight},
                                          {"BF16", WeightFormat::BF16, StoredType::Weight},
                                          {"I8", WeightFormat::F32, StoredType::I8},
                                          {"U8", WeightFormat::F32, StoredType::U8},
                                          {"I32", WeightFormat::F32, StoredType::I32},
                                          {"I64", WeightFormat::F32, StoredType::I64},
-                                         {"F8_E4M3", WeightFormat::F32, StoredType::Float8}}};
+                                         {"F8_E4M3", WeightFormat::F32, StoredType::Float8},
+                                         {"BOOL", WeightFormat::F32, StoredType::Bool}}};
 
 std::uint64_t element_bytes(const StoredTensor& tensor) {
     switch (tensor.element) {

@@ -14,8 +14,9 @@ namespace voltpile::llm {
 
 class PackedMatrix;
 
-// What a safetensors file stores. Only weights are tensors of a model; the others are parts of packed ones.
-enum class StoredType { Weight, I8, U8, I32, I64, Float8 };
+// What a safetensors file stores. Only weights are tensors of a model; the others are parts of packed ones,
+// or tables of an EAGLE 3 head.
+enum class StoredType { Weight, I8, U8, I32, I64, Float8, Bool };
 
 // Row-major, with `columns` consecutive weights in a row. A one-dimensional tensor has one row; of more than
 // two dimensions, all but the last together count as rows. The reader has checked that the bytes are in the

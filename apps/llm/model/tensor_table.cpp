@@ -80,6 +80,7 @@ void add_latent_attention(const ModelConfig& config, int layer, std::vector<Mode
 
 void add_attention(const ModelConfig& config, int layer, std::vector<ModelTensor>& table) {
     const auto hidden = static_cast<std::size_t>(config.hidden);
+    const std::size_t inputs = eagle_head_of(config) != nullptr ? 2 * hidden : hidden;
     const auto q_rows = static_cast<std::size_t>(config.heads * config.head_dim);
     const auto kv_rows = static_cast<std::size_t>(config.kv_heads * config.head_dim);
     const auto head_dim = static_cast<std::size_t>(config.head_dim);
@@ -87,9 +88,9 @@ void add_attention(const ModelConfig& config, int layer, std::vector<ModelTensor
                          CutAxis axis = CutAxis::None, CutGroup group = CutGroup::None) {
         table.push_back({fmt::format("blk.{}.{}", layer, name), layer, rows, columns, axis, group});
     };
-    add("attn_q.weight", q_rows, hidden, CutAxis::Rows, CutGroup::Heads);
-    add("attn_k.weight", kv_rows, hidden, CutAxis::Rows, CutGroup::KvHeads);
-    add("attn_v.weight", kv_rows, hidden, CutAxis::Rows, CutGroup::KvHeads);
+    add("attn_q.weight", q_rows, inputs, CutAxis::Rows, CutGroup::Heads);
+    add("attn_k.weight", kv_rows, inputs, CutAxis::Rows, CutGroup::KvHeads);
+    add("attn_v.weight", kv_rows, inputs, CutAxis::Rows, CutGroup::KvHeads);
     if (config.blocks.qkv_bias) {
         add("attn_q.bias", 1, q_rows, CutAxis::Columns, CutGroup::Heads);
         add("attn_k.bias", 1, kv_rows, CutAxis::Columns, CutGroup::KvHeads);
@@ -144,7 +145,10 @@ std::vector<ModelTensor> tensor_table(const ModelConfig& config) {
     if (config.rope_factors)
         table.push_back({"rope_freqs.weight", -1, 1, static_cast<std::size_t>(config.rope_dims / 2)});
     for (int layer = 0; layer < config.layers; ++layer) add_layer(config, layer, table);
-    if (prediction) {
+    if (const EagleHead* const eagle = eagle_head_of(config)) {
+        table.push_back({"blk.0.nextn.fc.weight", 0, hidden, eagle->layers.size() * hidden});
+        table.push_back({"blk.0.nextn.enorm.weight", 0, 1, hidden});
+    } else if (prediction) {
         table.push_back({"blk.0.nextn.eh_proj.weight", 0, hidden, 2 * hidden});
         table.push_back({"blk.0.nextn.enorm.weight", 0, 1, hidden});
         table.push_back({"blk.0.nextn.hnorm.weight", 0, 1, hidden});
