@@ -12,6 +12,11 @@ enum Operation { Input, Attention, FeedForward, LastFeedForward, Latent };
 constexpr const char* operation_names[] = {"input", "attention", "feed-forward part", "feed-forward part",
                                            "latent vectors"};
 
+// The origin of the sum before a layer. first: of a stage.
+SentinelPlace before_layer(int number, bool first) {
+    return first ? SentinelPlace{number, Input} : SentinelPlace{number - 1, FeedForward};
+}
+
 }  // namespace
 
 void Decoder::receive(const BatchView& batch) {
@@ -27,16 +32,30 @@ FloatRows Decoder::compute(const BatchView& batch) {
     if (first_stage())
         ops_.embed(embedding(), batch, static_cast<float>(config_.embedding_scale / config_.residual_scale),
                    x);
-    if (predicts()) join_hidden(x, batch);
+    if (prediction_.joined)
+        begin_head(x, batch);
+    else if (predicts())
+        join_hidden(x, batch);
     FloatRows delta;
-    for (std::size_t i = 0; i < layers_.size(); ++i)
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+        if (const int number = settings_.layer_begin + static_cast<int>(i);
+            fusion_ && fusion_->reads(number)) {
+            add_everywhere(x, delta, before_layer(number, i == 0));
+            delta = {};
+            fusion_->take(number, normed_rows(x.rows));
+        }
         delta =
             run_layer(layers_[i], static_cast<int>(i), x, delta, batch, cache_->layer(static_cast<int>(i)));
+    }
+    if (fusion_) ops_.store_rows(fusion_->fuse(batch.rows), batch, hidden_rows());
     if (last_stage() && joint_ == nullptr) return run_head(x, delta, batch);
-    // Adds, and checks that all sums are finite.
-    ops_.normed(add_rms_norm(x, delta, nullptr, {settings_.layer_end - 1, FeedForward}));
-    if (joint_ != nullptr) links_.complete(x);
+    add_everywhere(x, delta, {settings_.layer_end - 1, FeedForward});
     return last_stage() ? run_head(x, {}, batch) : FloatRows{};
+}
+
+void Decoder::add_everywhere(FloatRows x, FloatRows delta, SentinelPlace place) {
+    ops_.normed(add_rms_norm(x, delta, nullptr, place));
+    if (joint_ != nullptr && delta.data != nullptr) links_.complete(x);
 }
 
 RmsNorm Decoder::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, SentinelPlace place) {
@@ -61,11 +80,10 @@ FloatRows Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRo
             ops_.rms_norm(output, numbers(weight), static_cast<float>(config_.rms_eps), {number, operation});
     };
     const FloatRows partial = floats(buffers_.partial, x.rows, config_.hidden);
-    const SentinelPlace before =
-        index == 0 ? SentinelPlace{number, Input} : SentinelPlace{number - 1, FeedForward};
 
-    const RmsNorm input = add_rms_norm(x, delta, numbers(layer.attention_norm), before);
-    const HiddenRows attended = run_attention(layer, number, input, batch, cache);
+    const RmsNorm input =
+        add_rms_norm(x, delta, numbers(layer.attention_norm), before_layer(number, index == 0));
+    const HiddenRows attended = run_attention(layer, number, attention_input(input), batch, cache);
     const bool adds = adds_at_once(x.rows, layer.attention_output_norm);
     const FloatRows sum = adds ? x : partial;
     if (adds)
@@ -132,6 +150,32 @@ void Decoder::join_hidden(FloatRows x, const BatchView& batch) {
     ops_.add_rms_norm(x, partial, nullptr, stream_eps(), normed, {0, Input});
 }
 
+void Decoder::begin_head(FloatRows x, const BatchView& batch) {
+    const HiddenRows normed = normed_rows(x.rows);
+    ops_.add_rms_norm(x, {}, static_cast<const float*>(prediction_.embedding_norm->data()), stream_eps(),
+                      normed, {0, Input});
+    join(normed, 0);
+    ops_.recall_rows(settings_.predicts_for->hidden_rows(), batch, x);
+    if (prediction_.hidden_norm)
+        ops_.rms_norm(x, static_cast<const float*>(prediction_.hidden_norm->data()), stream_eps(),
+                      {0, Input});
+}
+
+RmsNorm Decoder::attention_input(const RmsNorm& normed) {
+    if (!prediction_.joined) return normed;
+    join(ops_.normed(normed), config_.hidden);
+    RmsNorm joined;
+    joined.out = hidden(prediction_.joined, normed.out.rows, 2 * config_.hidden);
+    joined.done = true;
+    return joined;
+}
+
+void Decoder::join(HiddenRows rows, std::int64_t begin) {
+    ops_.copy_heads(rows, {0, rows.columns, rows.columns}, 1,
+                    hidden(prediction_.joined, rows.rows, 2 * config_.hidden),
+                    {begin, rows.columns, rows.columns});
+}
+
 HiddenRows Decoder::predicted_rows(std::int64_t rows) const {
     const HiddenRows all = hidden_rows();
     const std::int64_t first = all.rows - settings_.prediction_logits;
@@ -144,7 +188,7 @@ HiddenRows Decoder::predicted_rows(std::int64_t rows) const {
 HiddenRows Decoder::head_input(FloatRows x, FloatRows delta, const BatchView& batch) {
     const auto* const weight = static_cast<const float*>(output_norm_->data());
     const int layer = static_cast<int>(config_.layers) - 1;
-    if (hidden_rows_) {
+    if (hidden_rows_ && !fusion_) {
         const HiddenRows all = normed_rows(batch.rows);
         const HiddenRows chosen = hidden(buffers_.head_input, batch.logits, config_.hidden);
         ops_.add_rms_norm(x, delta, weight, stream_eps(), all, {layer, FeedForward});
@@ -153,14 +197,19 @@ HiddenRows Decoder::head_input(FloatRows x, FloatRows delta, const BatchView& ba
         return chosen;
     }
     const FloatRows last = floats(buffers_.last, batch.logits, config_.hidden);
-    const HiddenRows normed =
-        predicts() ? settings_.predicts_for->predicted_rows(batch.logits) : normed_rows(batch.logits);
+    // What continues after this pass: the normed rows of a prediction layer, the rows themselves of a head.
+    const HiddenRows kept = predicts() ? settings_.predicts_for->predicted_rows(batch.logits) : HiddenRows{};
+    const HiddenRows normed = predicts() && !prediction_.joined ? kept : normed_rows(batch.logits);
     if (batch.logits == 0) return normed;
     ops_.gather_float_rows(x, batch, last);
     FloatRows last_delta;
     if (delta.data != nullptr) {
         last_delta = floats(buffers_.last_partial, batch.logits, config_.hidden);
         ops_.gather_float_rows(delta, batch, last_delta);
+    }
+    if (prediction_.joined) {
+        ops_.add_rms_norm(last, last_delta, nullptr, stream_eps(), kept, {layer, LastFeedForward});
+        last_delta = {};
     }
     ops_.add_rms_norm(last, last_delta, weight, stream_eps(), normed, {layer, LastFeedForward});
     return normed;

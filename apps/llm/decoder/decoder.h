@@ -16,6 +16,7 @@
 #include "llm/decoder/latent_attention.h"
 #include "llm/decoder/page_store.h"
 #include "llm/decoder/rope_frequencies.h"
+#include "llm/decoder/state_fusion.h"
 #include "llm/decoder/weight_loader.h"
 
 namespace voltpile::llm {
@@ -38,11 +39,14 @@ struct DecoderSettings {
     int experts_on_host = 0;
     int streamed_rows = 0;  // see HostExpertShape
     BatchLimits limits;
-    // The most rows of logits in a pass of the prediction layer; 0: none uses this decoder. See
-    // Decoder::hidden_rows().
+    // The most rows of logits in a pass of the prediction layer or the EAGLE 3 head; 0: none uses this
+    // decoder. See Decoder::hidden_rows().
     int prediction_logits = 0;
-    // Of a prediction layer: the decoder of its model, on the same device; it must outlive this one. nullptr:
-    // the model is not a prediction layer.
+    // The layers whose inputs an EAGLE 3 head reads, with prediction_logits; empty: no head uses this
+    // decoder. Decoder::fuse_with() must come before the first pass.
+    std::vector<int> read_layers;
+    // Of a prediction layer or an EAGLE 3 head: the decoder of its model, on the same device; it must outlive
+    // this one. nullptr: the model is neither.
     const Decoder* predicts_for = nullptr;
     std::function<void(std::uint64_t)> loaded;  // callback with the bytes of each matrix loaded; may be empty
 };
@@ -87,10 +91,13 @@ class Decoder {
     bool always_adapted() const { return has_adapters_ && settings_.batch_invariant; }
     // Whether BatchView::hidden_row must be set in every pass.
     bool predicts() const { return settings_.predicts_for != nullptr; }
-    // The inputs of the head. First those of the tokens in the KV cache: the token at index i of a page p has
-    // row p * kv_page_tokens + i. Behind them come settings.prediction_logits rows for the last pass of the
-    // prediction layer, one for each of its rows of logits. Only with prediction_logits.
+    // What a prediction layer or an EAGLE 3 head reads of tokens: the inputs of the head, or the fused
+    // states. First those of the tokens in the KV cache: the token at index i of a page p has row p *
+    // kv_page_tokens + i. Behind them come settings.prediction_logits rows for the last pass of what
+    // predicts, one for each of its rows of logits. Only with prediction_logits.
     HiddenRows hidden_rows() const { return hidden(hidden_rows_, hidden_row_count(), config_.hidden); }
+    // Lets the passes of this decoder fuse the states that an EAGLE 3 head reads. The head must outlive them.
+    void fuse_with(const Decoder& head) { fusion_->set_matrix(*head.prediction_.fusion); }
     bool first_stage() const { return settings_.layer_begin == 0; }
     bool last_stage() const { return settings_.layer_end == static_cast<int>(config_.layers); }
 
@@ -117,10 +124,14 @@ class Decoder {
         std::unique_ptr<OpsMemory> x, partial, hidden, qkv, squares, last, last_partial, head_input,
             logits_part, logits_parts, logits;
     };
-    // What a prediction layer has before its decoder layer.
+    // What a prediction layer or an EAGLE 3 head has before its decoder layer.
     struct Prediction {
-        std::unique_ptr<OpsMemory> embedding_norm, hidden_norm;
-        std::unique_ptr<WeightMatrix> of_embedding, of_hidden;  // the halves of eh_proj
+        std::unique_ptr<OpsMemory> embedding_norm;
+        std::unique_ptr<OpsMemory> hidden_norm;  // of a head: null unless norm_before_residual
+        // Of a layer: the halves of eh_proj. Of a head: fc.
+        std::unique_ptr<WeightMatrix> of_embedding, of_hidden, fusion;
+        // Of a head: the input of its attention, (rows, 2 * hidden).
+        std::unique_ptr<OpsMemory> joined;
     };
 
     // experts_on_host: whether experts of the layer, if it has any, stay in host memory.
@@ -147,7 +158,7 @@ class Decoder {
     std::int64_t hidden_row_count() const {
         return std::int64_t{settings_.pages} * kv_page_tokens + settings_.prediction_logits;
     }
-    // Returns the rows of hidden_rows() that the last pass of the prediction layer fills.
+    // Returns the rows of hidden_rows() that the last pass of what predicts fills.
     HiddenRows predicted_rows(std::int64_t rows) const;
     void allocate_buffers(bool gates_apart);
     HiddenRows normed_rows(std::int64_t rows) const {
@@ -170,6 +181,14 @@ class Decoder {
     RmsNorm add_rms_norm(FloatRows x, AddedRows delta, const float* weight, SentinelPlace place);
     // Computes the input of a prediction layer's decoder layer. x: embeddings, then the input.
     void join_hidden(FloatRows x, const BatchView& batch);
+    // The same for an EAGLE 3 head. Also begins the input of its attention.
+    void begin_head(FloatRows x, const BatchView& batch);
+    // Returns the input of attention. normed: the normed residual stream.
+    RmsNorm attention_input(const RmsNorm& normed);
+    // Copies rows into the columns of prediction_.joined from `begin` on.
+    void join(HiddenRows rows, std::int64_t begin);
+    // Adds delta to x on all ranks, and checks that all sums are finite. normed_rows() are x afterwards.
+    void add_everywhere(FloatRows x, FloatRows delta, SentinelPlace place);
     FloatRows run_head(FloatRows x, FloatRows delta, const BatchView& batch);
     HiddenRows head_input(FloatRows x, FloatRows delta, const BatchView& batch);
     std::string clamp_advice(const SentinelPlace& place) const;
@@ -199,6 +218,7 @@ class Decoder {
     std::unique_ptr<OpsMemory> output_norm_;
     Prediction prediction_;                   // empty unless predicts()
     std::unique_ptr<OpsMemory> hidden_rows_;  // null without prediction_logits
+    std::unique_ptr<StateFusion> fusion_;     // null without read_layers
     std::vector<Layer> layers_;
     // Null if all experts of this stage are on the device. Ends before the layers, because its threads may
     // still read their weights.

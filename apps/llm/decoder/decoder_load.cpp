@@ -43,6 +43,9 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
     if (settings.prediction_logits > 0)
         hidden_rows_ = ops.allocate(static_cast<std::size_t>(hidden_row_count() * config_.hidden) *
                                     bytes_of(ops.hidden_element()));
+    if (!settings.read_layers.empty())
+        fusion_ =
+            std::make_unique<StateFusion>(ops, settings.read_layers, settings.limits.rows, config_.hidden);
     if (settings.host_pages > 0) {
         PageRows rows;
         if (hidden_rows_)
@@ -82,7 +85,9 @@ Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index, bool e
     Layer layer;
     const auto norm_of = [&](const char* name) { return norm(loader, model.layer_tensor(index, name)); };
     if (config_.blocks.input_norms) {
-        layer.attention_norm = norm_of("attn_norm.weight");
+        const EagleHead* const eagle = eagle_head_of(config_);
+        if (eagle == nullptr || !eagle->norm_before_residual)
+            layer.attention_norm = norm_of("attn_norm.weight");
         layer.feed_forward_norm = norm_of("ffn_norm.weight");
     }
     if (config_.blocks.output_norms) {
@@ -190,6 +195,15 @@ void Decoder::load_ends(const WeightLoader& loader) {
 void Decoder::load_prediction(const WeightLoader& loader) {
     const ModelSource& model = loader.model();
     prediction_.embedding_norm = norm(loader, model.layer_tensor(0, "nextn.enorm.weight"));
+    if (const EagleHead* const eagle = eagle_head_of(config_)) {
+        if (eagle->norm_before_residual)
+            prediction_.hidden_norm = norm(loader, model.layer_tensor(0, "attn_norm.weight"));
+        prediction_.fusion = loader.matrix(model.layer_tensor(0, "nextn.fc.weight"));
+        prediction_.joined =
+            ops_.allocate(static_cast<std::size_t>(2 * config_.hidden * settings_.limits.rows) *
+                          bytes_of(ops_.hidden_element()));
+        return;
+    }
     prediction_.hidden_norm = norm(loader, model.layer_tensor(0, "nextn.hnorm.weight"));
     const ModelTensor& projection = model.layer_tensor(0, "nextn.eh_proj.weight");
     const auto columns = static_cast<std::size_t>(config_.hidden);
@@ -220,7 +234,7 @@ void Decoder::allocate_buffers(bool gates_apart) {
     feed_forward_buffers_ = std::make_unique<FeedForwardBuffers>(ops_, config_, share_, rows, gates_apart);
     if (!last_stage()) return;
     const std::int64_t logits = settings_.limits.logits;
-    if (hidden_rows_) {
+    if (hidden_rows_ && !fusion_) {
         buffers_.head_input = hidden(logits, config_.hidden);
     } else {
         buffers_.last = floats(logits, config_.hidden);

@@ -134,7 +134,8 @@ std::vector<ModelDrafter::Writing> ModelDrafter::read(Call& call) {
                               Draw{unused, 0, nullptr});
         if (draws) {
             writing.push_back({i, pass.draws.size()});
-            pass.draws.push_back(draw_after(*task.sequence, {}, task.sequence->drawn));
+            pass.draws.push_back(
+                settings_.tokens.in_draft(draw_after(*task.sequence, {}, task.sequence->drawn)));
         }
         cached.computed += piece;
         keep_full_pages(cache_, cached, pass_ + 1);
@@ -167,8 +168,9 @@ std::vector<ModelDrafter::Writing> ModelDrafter::write(Call& call, std::vector<W
         ++fed;
         each.draw = pass.draws.size();
         // With `feed`, the draw does not depend on the guesses, but on their number.
-        pass.draws.push_back(draw_after(sequence, feed ? std::span<const std::int32_t>() : guess,
-                                        sequence.drawn + static_cast<int>(fed)));
+        pass.draws.push_back(
+            settings_.tokens.in_draft(draw_after(sequence, feed ? std::span<const std::int32_t>() : guess,
+                                                 sequence.drawn + static_cast<int>(fed))));
     }
     pass.batch = builder.take();
     pass.batch.hidden_row = std::move(hidden_rows);
@@ -182,7 +184,7 @@ void ModelDrafter::take(Call& call, const std::vector<Writing>& writing) {
     const std::vector<DrawnToken> drawn = passes_.collect();
     for (const Writing& each : writing) {
         if (call.ended[each.task]) continue;
-        const std::int32_t token = drawn.at(each.draw).token;
+        const std::int32_t token = settings_.tokens.in_vocabulary(drawn.at(each.draw).token);
         std::vector<std::int32_t>& guess = call.guesses[each.task];
         if (knows(token)) guess.push_back(token);
         const std::size_t allowed = allowed_of(*call.tasks[each.task].sequence, guess);
@@ -203,8 +205,10 @@ std::vector<std::vector<std::int32_t>> ModelDrafter::guess(std::span<const Task>
             const Task& task = tasks[each.task];
             return call.ended[each.task] || call.fed[each.task] + 1 >= static_cast<std::size_t>(task.tokens);
         });
-        // Draws that depend on all tokens before them wait for these.
-        const bool feed = passes_.feeds() && std::ranges::none_of(next, [&](const Writing& each) {
+        // Draws that depend on all tokens before them wait for these, and so do passes whose tokens have
+        // other numbers than the draws.
+        const bool feed = passes_.feeds() && settings_.tokens.same() &&
+                          std::ranges::none_of(next, [&](const Writing& each) {
                               return tasks[each.task].sequence->needs_all_tokens();
                           });
         if (feed && !next.empty()) next = write(call, std::move(next), true);

@@ -5,14 +5,16 @@
 // Guesses are drawn with the settings, the seed and the number of the draw that the large model will use. So
 // they agree as often as the two models allow, also where tokens are sampled.
 //
-// A prediction layer (prediction_layer.h) has a row for each token but the first, which also needs the hidden
-// row of the token before it. So its cache has the sequence without its first token, and has nothing of
-// guesses: their rows are computed again, with the hidden rows of the large model.
+// A prediction layer (prediction_layer.h) or an EAGLE 3 head (eagle_head.h) has a row for each token but the
+// first, which also needs the hidden row of the token before it. So its cache has the sequence without its
+// first token, and has nothing of guesses: their rows are computed again, with the hidden rows of the large
+// model.
 #pragma once
 
 #include <optional>
 #include <unordered_map>
 
+#include "llm/engine/draft_tokens.h"
 #include "llm/engine/drafter.h"
 #include "llm/engine/pass.h"
 #include "llm/engine/pass_pace.h"
@@ -28,10 +30,11 @@ struct ModelDrafterSettings {
     std::int64_t vocabulary = 0;
     std::vector<std::int64_t> end_ids;  // nothing is guessed after these
     PassPace pace;                      // of decode steps, known
-    // The model is the prediction layer of the large one. It guesses from the hidden rows of the large
-    // model's tokens, and then from those of its own last pass, which begin at this index of
-    // Decoder::hidden_rows().
+    // The model is the prediction layer of the large one, or an EAGLE 3 head for it. It guesses from the
+    // hidden rows of the large model's tokens, and then from those of its own last pass, which begin at this
+    // index of Decoder::hidden_rows().
     std::optional<int> hidden_rows = {};
+    DraftTokens tokens = {};  // that the model's logits stand for
 };
 
 class ModelDrafter final : public Drafter {

@@ -33,10 +33,11 @@ class DraftPlanner {
         request_.draft = nullptr;
         if (!predicts()) return;
         if (request_.pipeline > 1)
-            throw JobError(fmt::format(
-                "{} pipeline stages: --speculate mtp needs the whole model in one stage; spread it "
-                "over ranks with --tensor N, or guess with --speculate ngram or --draft MODEL",
-                request_.pipeline));
+            throw JobError(
+                fmt::format("{} pipeline stages: {} needs the whole model in one stage; spread it over ranks "
+                            "with --tensor "
+                            "N, or guess with --speculate ngram or a draft model (--draft MODEL)",
+                            request_.pipeline, what_needs_one_stage()));
         request_.pipeline = 1;
     }
 
@@ -80,13 +81,19 @@ class DraftPlanner {
             return plan_replica(model_, request_, topology_, work_);
         } catch (const MachineError& error) {
             if (!predicts()) throw;
-            throw MachineError(
-                fmt::format("in one pipeline stage, as --speculate mtp needs it, {}", error.what()));
+            throw MachineError(fmt::format("in one pipeline stage, as {} needs it, {}",
+                                           what_needs_one_stage(), error.what()));
         }
     }
 
     bool predicts() const { return draft_.config().prediction.has_value(); }
-    const char* guesser() const { return predicts() ? "the prediction layer" : "the draft model"; }
+    std::string guesser() const {
+        const std::string_view guesser = guesser_of(request_.speculate);
+        return fmt::format("the {}", guesser.substr(guesser.find(' ') + 1));
+    }
+    std::string_view what_needs_one_stage() const {
+        return request_.speculate == Speculate::Mtp ? "--speculate mtp" : guesser_of(request_.speculate);
+    }
 
     int widest_for_both(int below) const {
         int width = below - 1;
@@ -102,6 +109,7 @@ class DraftPlanner {
         draft.rows = std::max(kDraftRows, request_.sequences + request_.guess_rows());
         draft.logits = request_.sequences;
         draft.speculate = Speculate::Draft;  // which has rows for guesses too, but no hidden rows
+        draft.read_layers.clear();
         draft.batch_invariant = false;
         draft.host_cache_tokens = 0;
         draft.experts_on_host = 0;

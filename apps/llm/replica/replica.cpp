@@ -68,7 +68,8 @@ Replica::Replica(const MpiSession& session, const ModelSource& model, ReplicaPla
     ReplicaPlan draft = *plan_.draft;
     draft.duty = plan_.duty;
     draft_ = std::make_unique<Replica>(session, *plan_.request.draft, std::move(draft),
-                                       plan_.request.speculate == Speculate::Mtp ? this : nullptr);
+                                       reads_hidden_states(plan_.request.speculate) ? this : nullptr);
+    if (plan_.request.speculate == Speculate::Eagle && !idle()) decoder_->fuse_with(draft_->decoder());
 }
 
 void Replica::begin_after(const Replica& other) {
@@ -135,6 +136,7 @@ void Replica::load(const ModelSource& model, const Replica* model_of_prediction)
     settings.streamed_rows = plan_.streamed_rows;
     settings.limits = plan_.request.limits();
     settings.prediction_logits = plan_.request.prediction_logits();
+    settings.read_layers = plan_.request.read_layers;
     if (model_of_prediction != nullptr) settings.predicts_for = model_of_prediction->decoder_.get();
     settings.loaded = [&](std::uint64_t bytes) {
         count_step(Phase::Load);
@@ -169,9 +171,7 @@ std::string Replica::describe() const {
         text += fmt::format("; experts of {} layers in host memory", plan_.experts_on_host);
     if (plan_.request.cache != KvElement::F16) text += fmt::format("; {} cache", name(plan_.request.cache));
     if (plan_.request.clamp) text += "; clamped to fp16";
-    if (draft_)
-        text +=
-            plan_.request.speculate == Speculate::Mtp ? "; with a prediction layer" : "; with a draft model";
+    if (draft_) text += fmt::format("; with {}", guesser_of(plan_.request.speculate));
     return text;
 }
 

@@ -31,8 +31,8 @@ class Replica {
     // Connects the ranks and loads the model, and its draft model if it has one. Construction and destruction
     // are collective over the world: all ranks take part, with the same model and plan. The model must
     // outlive the replica. Throws AgreedError.
-    // model_of_prediction: with a prediction layer as the model, the replica of the model that it predicts
-    // for, which must outlive this one.
+    // model_of_prediction: with a prediction layer or an EAGLE 3 head as the model, the replica of the model
+    // that it predicts for, which must outlive this one.
     Replica(const MpiSession& session, const ModelSource& model, ReplicaPlan plan,
             const Replica* model_of_prediction = nullptr);
     ~Replica();

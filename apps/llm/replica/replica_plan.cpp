@@ -232,7 +232,8 @@ class ReplicaPlanner {
                              request_.limits().logits,
                              gates_apart(model_),
                              has_whole_experts(model_, teams.tensor),
-                             request_.prediction_logits()};
+                             request_.prediction_logits(),
+                             static_cast<int>(request_.read_layers.size())};
         plan.working = working_bytes(model_.config(), layout_of(plan.plan), pass);
         plan.host_working = plan.experts_on_host > 0 ? host_working_bytes(model_.config(), pass) : 0;
     }

@@ -40,10 +40,11 @@ struct ReplicaRequest {
     bool clamp = false;            // clamp activations to the range of fp16, see ops.h
 
     Speculate speculate = Speculate::Off;
-    // What guesses for Speculate::Draft: a model, for Speculate::Mtp: ModelSource::prediction_layer().
-    // Outlives the replica.
+    // What guesses for Speculate::Draft: a model, for Speculate::Mtp: ModelSource::prediction_layer(), for
+    // Speculate::Eagle: ModelFiles::eagle_head(). Outlives the replica.
     const ModelSource* draft = nullptr;
-    int draft_tokens = 8;  // the most tokens guessed ahead for a sequence, if it speculates
+    std::vector<int> read_layers;  // for Speculate::Eagle: EagleHead::layers
+    int draft_tokens = 8;          // the most tokens guessed ahead for a sequence, if it speculates
 
     // Bytes of each stage's room on a rank that another model takes. Empty, or one entry for each of
     // `pipeline` stages.
@@ -63,8 +64,8 @@ struct ReplicaRequest {
         constexpr int few = 8;
         return speculate == Speculate::Off ? 0 : draft_tokens * std::min(sequences, few);
     }
-    // Rows of logits in a pass of the prediction layer.
-    int prediction_logits() const { return speculate == Speculate::Mtp ? sequences + guess_rows() : 0; }
+    // Rows of logits in a pass of the prediction layer or the EAGLE 3 head.
+    int prediction_logits() const { return reads_hidden_states(speculate) ? sequences + guess_rows() : 0; }
     // Passes over a few rows are recorded as if each row were a sequence.
     BatchLimits limits() const {
         return {rows, sequences + guess_rows(), pages_per_sequence(), logits + guess_rows()};

@@ -6,9 +6,10 @@
 
 namespace voltpile::llm {
 
-enum class Speculate { Off, Ngram, Mtp, Draft };
+enum class Speculate { Off, Ngram, Mtp, Draft, Eagle };
 
-// Those that users choose by name, by the number of the kind. Draft comes with the model that guesses.
+// Those that users choose by name, by the number of the kind. Draft and Eagle come with the model or the
+// EAGLE 3 head that guesses.
 inline constexpr std::array<std::string_view, 3> kSpeculateNames{"off", "ngram", "mtp"};
 
 // Returns the kind of this name, which must exist.
@@ -16,6 +17,17 @@ constexpr Speculate speculate_of(std::string_view name) {
     std::size_t at = 0;
     while (kSpeculateNames.at(at) != name) ++at;
     return static_cast<Speculate>(at);
+}
+
+// Whether a layer guesses that reads the model's hidden states: a prediction layer or an EAGLE 3 head.
+constexpr bool reads_hidden_states(Speculate kind) {
+    return kind == Speculate::Mtp || kind == Speculate::Eagle;
+}
+
+// What guesses, for messages, if it is a model or a part of one.
+constexpr std::string_view guesser_of(Speculate kind) {
+    if (kind == Speculate::Eagle) return "an EAGLE 3 head";
+    return kind == Speculate::Mtp ? "a prediction layer" : "a draft model";
 }
 
 inline constexpr std::string_view kSpeculateHelp =
@@ -26,7 +38,7 @@ inline constexpr std::string_view kSpeculateHelp =
 
 inline constexpr std::string_view kDraftHelp =
     "a small model with the same vocabulary that guesses tokens ahead, for several of them in one pass of "
-    "the "
-    "large one; the text stays the same. It shares the ranks and their memory";
+    "the large one, or the folder of an EAGLE 3 head for the model; the text stays the same. It shares the "
+    "ranks and their memory";
 
 }  // namespace voltpile::llm

@@ -22,7 +22,15 @@ void check_draft_vocabulary(const LanguageModel& draft, const LanguageModel& mod
 
 std::unique_ptr<LanguageModel> open_draft(const Communicator* world, const ModelChoice& choice,
                                           const LanguageModel& model, ReplicaRequest& request) {
-    auto draft = world ? LanguageModel::open(*world, choice) : std::make_unique<LanguageModel>(choice);
+    ModelChoice for_model = choice;
+    for_model.guesses_for = &model.source();
+    auto draft = world ? LanguageModel::open(*world, for_model) : std::make_unique<LanguageModel>(for_model);
+    request.draft = &draft->source();
+    if (const EagleHead* const head = eagle_head_of(draft->config())) {
+        request.speculate = Speculate::Eagle;
+        request.read_layers = head->layers;
+        return draft;
+    }
     const auto check = [&] {
         check_draft_vocabulary(*draft, model);
         return true;
@@ -32,7 +40,6 @@ std::unique_ptr<LanguageModel> open_draft(const Communicator* world, const Model
     else
         check();
     request.speculate = Speculate::Draft;
-    request.draft = &draft->source();
     return draft;
 }
 

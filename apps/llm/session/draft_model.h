@@ -1,4 +1,4 @@
-// What guesses tokens ahead for a model: a small model, or the model's own prediction layer.
+// What guesses tokens ahead for a model: a small model, an EAGLE 3 head, or the model's own prediction layer.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,10 @@
 
 namespace voltpile::llm {
 
-// Opens a draft model and lets the replicas of `request` guess with it; request.context may be set later. The
-// draft model must outlive the replicas. world: all ranks call; nullptr: one process without MPI. Throws as
-// LanguageModel does, and JobError if the model has another vocabulary.
+// Opens a draft model, or an EAGLE 3 head if choice.path is one, and lets the replicas of `request` guess
+// with it; request.context may be set later. The draft model must outlive the replicas. world: all ranks
+// call; nullptr: one process without MPI. Throws as LanguageModel and ModelFiles::eagle_head() do, and
+// JobError if a draft model has another vocabulary.
 std::unique_ptr<LanguageModel> open_draft(const Communicator* world, const ModelChoice& choice,
                                           const LanguageModel& model, ReplicaRequest& request);
 

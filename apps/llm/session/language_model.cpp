@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "llm/grammar/tool_format.h"
+#include "llm/model/eagle_head.h"
 #include "llm/model/model_family.h"
 #include "llm/model/model_files.h"
 #include "llm/model/synthetic_model.h"
@@ -20,6 +21,8 @@ std::unique_ptr<ModelSource> source_of(const ModelChoice& choice) {
     std::unique_ptr<ModelSource> source;
     if (choice.path.empty())
         source = std::make_unique<SyntheticModel>(choice.shape, choice.quant);
+    else if (choice.guesses_for != nullptr && is_eagle_head(choice.path))
+        source = ModelFiles::eagle_head(choice.path, choice.guesses_for->config());
     else
         source = std::make_unique<ModelFiles>(choice.path);
     ModelSource::Adapters adapters;

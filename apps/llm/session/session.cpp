@@ -16,7 +16,11 @@ ModelDrafterSettings Session::drafter_settings(ReplicaPasses& draft) const {
     settings.limits = replica.request().limits();
     settings.pages = replica.plan().pages;
     settings.context = replica.request().context;
-    settings.vocabulary = std::min(model_.config().vocab, config.vocab);
+    settings.vocabulary = model_.config().vocab;
+    if (const EagleHead* const head = eagle_head_of(config))
+        settings.tokens = DraftTokens(head->tokens);
+    else
+        settings.vocabulary = std::min(settings.vocabulary, config.vocab);
     settings.end_ids = model_.config().eos_ids;
     settings.pace = draft.measured_step_pace();
     if (config.prediction) settings.hidden_rows = replica_.plan().pages * kv_page_tokens;

@@ -1,0 +1,32 @@
+#include "llm/decoder/state_fusion.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace voltpile::llm {
+
+StateFusion::StateFusion(Ops& ops, std::vector<int> layers, std::int64_t rows, std::int64_t hidden)
+    : ops_(ops), layers_(std::move(layers)), hidden_(hidden) {
+    const std::size_t bytes = static_cast<std::size_t>(rows * hidden) * bytes_of(ops.hidden_element());
+    states_ = ops.allocate(layers_.size() * bytes);
+    fused_ = ops.allocate(bytes);
+}
+
+bool StateFusion::reads(int layer) const {
+    return std::ranges::find(layers_, layer) != layers_.end();
+}
+
+void StateFusion::take(int layer, HiddenRows state) {
+    const std::int64_t place = std::ranges::find(layers_, layer) - layers_.begin();
+    const HiddenRows states{states_->data(), state.rows, std::ssize(layers_) * hidden_};
+    ops_.copy_heads(state, {0, hidden_, hidden_}, 1, states, {place * hidden_, hidden_, hidden_});
+}
+
+HiddenRows StateFusion::fuse(std::int64_t rows) {
+    const HiddenRows fused{fused_->data(), rows, hidden_};
+    const WeightMatrix* const weights[] = {fc_};
+    ops_.matmul({states_->data(), rows, std::ssize(layers_) * hidden_}, weights, fused);
+    return fused;
+}
+
+}  // namespace voltpile::llm
