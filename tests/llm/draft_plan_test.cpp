@@ -1,5 +1,5 @@
-// Plans for a model and its draft model or prediction layer, on described machines. The GPUs of a t180 have
-// 16 GB.
+// Plans for a model and its draft model, prediction layer or EAGLE 3 head, on described machines. The GPUs of
+// a t180 have 16 GB.
 #include "llm/replica/draft_plan.h"
 
 #include <gtest/gtest.h>
@@ -161,6 +161,44 @@ TEST_F(PredictionPlan, HasOnePipelineStage) {
                   plan_replica(model_, wanted, host);
               }).find("2 pipeline stages: --speculate mtp needs the whole model in one stage"),
               0U);
+}
+
+// ---- EAGLE 3 heads
+
+TEST(EaglePlan, CountsStatesAndNeedsOneStage) {
+    const std::string folder = VOLTPILE_SOURCE_DIR "/data/llm/goldens/eagle3";
+    const ModelFiles model(folder);
+    const auto head = ModelFiles::eagle_head(folder + "/head", model.config());
+    ReplicaRequest request = request_with(*head, 4);
+    request.context = 256;
+    request.speculate = Speculate::Eagle;
+    request.read_layers = eagle_head_of(head->config())->layers;
+    const Topology topology = cluster("t180.toml", 1);
+    const ReplicaPlan plan = plan_replica(model, request, topology);
+    ReplicaRequest without = request;
+    without.draft = nullptr;
+    without.speculate = Speculate::Ngram;
+    without.read_layers.clear();
+    const ReplicaPlan alone = plan_replica(model, without, topology);
+    ASSERT_TRUE(plan.draft);
+    const auto hidden = static_cast<std::uint64_t>(model.config().hidden);
+    EXPECT_EQ(plan.stages[0].kv_per_token, alone.stages[0].kv_per_token + 2 * hidden);
+    EXPECT_EQ(plan.stages[0].weights, alone.stages[0].weights);
+    // A row of a pass has three states and what fc makes of them; the last pass of the head has rows too.
+    EXPECT_EQ(plan.request.rows, alone.request.rows);
+    const auto rows = static_cast<std::uint64_t>(4 * plan.request.rows + plan.request.prediction_logits());
+    EXPECT_EQ(plan.working, alone.working + 2 * hidden * rows);
+    EXPECT_EQ(plan.draft->request.prediction_logits(), 0);
+    EXPECT_TRUE(plan.draft->request.read_layers.empty());
+    request.pipeline = 2;
+    try {
+        plan_replica(model, request, cluster("t180.toml"));
+        FAIL();
+    } catch (const JobError& error) {
+        EXPECT_EQ(std::string(error.what())
+                      .find("2 pipeline stages: an EAGLE 3 head needs the whole model in one stage"),
+                  0U);
+    }
 }
 
 }  // namespace

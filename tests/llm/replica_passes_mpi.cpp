@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "llm/cycle_models.h"
 #include "llm/replica/pass_message.h"
 #include "llm/session/draft_model.h"
 #include "unit/comm/mpi_tests.h"
@@ -102,6 +103,85 @@ TEST(ReplicaPasses, ContinueLikeTransformersWithAPredictionLayer) {
     });
     request.pipeline = 2;
     EXPECT_THROW(agreed_plan(session(), model->source(), request), Error);
+}
+
+// Continues the cycle of tokens. Returns the engine's counters.
+EngineCounters follow_cycle(Engine& engine) {
+    for (int i = 0; i < 6; ++i) {
+        Request request;
+        request.id = i;
+        request.prompt = {predicting::kFirst + i};
+        request.max_tokens = 40;
+        request.ignore_end = true;
+        engine.submit(std::move(request));
+    }
+    while (!engine.idle())
+        for (const Outcome& outcome : engine.step()) {
+            auto token = static_cast<std::int32_t>(predicting::kFirst + outcome.id);
+            for (const std::int32_t drawn : outcome.tokens) {
+                token = predicting::follower(token);
+                EXPECT_EQ(drawn, token) << outcome.id;
+            }
+        }
+    return engine.counters();
+}
+
+// Answers with guesses that pay by assumption: whether they do by measure depends on the machine.
+EngineCounters follow_cycle(const Replica& replica, const ModelConfig& model, ReplicaPasses& passes,
+                            ReplicaPasses& draft) {
+    const Replica& guesser = *replica.draft();
+    ModelDrafterSettings drafting;
+    drafting.limits = guesser.request().limits();
+    drafting.pages = guesser.plan().pages;
+    drafting.context = guesser.request().context;
+    drafting.vocabulary = model.vocab;
+    drafting.pace = PassPace({{16, 0.1}});
+    drafting.hidden_rows = replica.plan().pages * kv_page_tokens;
+    if (const EagleHead* const head = eagle_head_of(replica.request().draft->config()))
+        drafting.tokens = DraftTokens(head->tokens);
+    ModelDrafter drafter(draft, drafting);
+    EngineSettings settings;
+    settings.scheduler = passes.settings();
+    settings.scheduler.drafter = &drafter;
+    settings.scheduler.draft_pace = PassPace({{1, 1.0}, {40, 1.5}});
+    settings.vocabulary = model.vocab;
+    Engine engine(passes, nullptr, settings);
+    return follow_cycle(engine);
+}
+
+// Guesses of a prediction layer and of an EAGLE 3 head count, on all ranks of a tensor-parallel group.
+TEST(ReplicaPasses, AcceptRightGuesses) {
+    for (const bool eagle : {false, true}) {
+        SCOPED_TRACE(eagle);
+        const test_files::TestFolder path("replica_cycle"), head("replica_cycle_head");
+        if (eagle)
+            predicting::write_eagle_cycle(path, head, true);
+        else
+            predicting::write_prediction_cycle(path, true);
+        const auto model = LanguageModel::open(world(), {.path = path.path()});
+        ReplicaRequest request;
+        request.tensor = std::min(world().size(), 2);
+        request.device = DeviceChoice::Cpu;
+        request.context = 64;
+        request.sequences = request.logits = 3;
+        request.rows = 40;
+        request.draft_tokens = 3;
+        std::unique_ptr<LanguageModel> opened;
+        if (eagle)
+            opened = open_draft(&world(), {.path = head.path()}, *model, request);
+        else
+            request.speculate = Speculate::Mtp;
+        open_prediction_layer(&world(), *model, request);
+        with_replica(session(), model->source(), agreed_plan(session(), model->source(), request),
+                     [&](Replica& replica) {
+                         run_passes_with_draft(replica, [&](ReplicaPasses& passes, ReplicaPasses* draft) {
+                             const EngineCounters counters =
+                                 follow_cycle(replica, model->config(), passes, *draft);
+                             EXPECT_EQ(counters.right_tokens, counters.drafted_tokens);
+                             EXPECT_GT(counters.right_tokens, 6 * 40 / 4);
+                         });
+                     });
+    }
 }
 
 TEST(PassMessage, RejectsTheWrongLength) {

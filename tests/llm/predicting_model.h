@@ -1,0 +1,214 @@
+// A model with the layer that predicts its tokens: a prediction layer or an EAGLE 3 head, and what guesses
+// with it.
+#pragma once
+
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/half.h"
+#include "llm/decoder_fixture.h"
+#include "llm/engine/model_drafter.h"
+#include "llm/mixed_requests.h"
+#include "llm/model/model_files.h"
+#include "llm/single_rank_passes.h"
+
+namespace voltpile::llm::predicting {
+
+constexpr double logit_tolerance = 1e-5;  // as for the logits of models (decoder_golden_test.cpp)
+
+inline std::string text_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// data/llm/goldens/make_mtp.py, make_eagle.py
+struct Predictions {
+    std::vector<std::int32_t> tokens, chain;
+    std::vector<float> logits;  // of the tokens but the last, then of the chain
+};
+
+inline Predictions load_predictions(const std::string& name) {
+    const auto golden = nlohmann::json::parse(text_of(golden_folder(name) + "/golden.json"));
+    Predictions predictions;
+    predictions.tokens = golden["prompt"].get<std::vector<std::int32_t>>();
+    for (const std::int32_t token : golden["greedy"]) predictions.tokens.push_back(token);
+    predictions.chain = golden["chain"].get<std::vector<std::int32_t>>();
+    const std::string bytes = text_of(golden_folder(name) + "/predictions.f32");
+    predictions.logits.resize(bytes.size() / sizeof(float));
+    std::memcpy(predictions.logits.data(), bytes.data(), bytes.size());
+    return predictions;
+}
+
+// A model with its prediction layer or EAGLE 3 head, on `ranks` threads that share each layer.
+class PredictingModel {
+  public:
+    // joint: join sums over the ranks with norms.
+    PredictingModel(const ModelSource& model, const ModelSource& layer, int ranks, const MakeOps& make_ops,
+                    bool joint = false)
+        : team_(ranks) {
+        for (int rank = 0; rank < ranks; ++rank) {
+            Part& part = parts_.emplace_back();
+            part.ops = make_ops();
+            part.links = std::make_unique<LocalLinks>(team_, rank, nullptr, nullptr, joint);
+            DecoderSettings settings;
+            settings.rank = rank;
+            settings.ranks = ranks;
+            settings.layer_end = static_cast<int>(model.config().layers);
+            settings.pages = pool.pages();
+            settings.limits = {300, 8, 16, 300};
+            settings.prediction_logits = 300;
+            if (const EagleHead* const head = eagle_head_of(layer.config()))
+                settings.read_layers = head->layers;
+            part.model = std::make_unique<Decoder>(model, *part.ops, *part.links, settings);
+            const bool fuses = !std::exchange(settings.read_layers, {}).empty();
+            settings.layer_end = 1;
+            settings.prediction_logits = 0;
+            settings.predicts_for = part.model.get();
+            part.layer = std::make_unique<Decoder>(layer, *part.ops, *part.links, settings);
+            if (fuses) part.model->fuse_with(*part.layer);
+            part.batch = std::make_unique<BatchBuffer>(*part.ops, settings.limits);
+        }
+    }
+
+    std::vector<float> run_model(const Batch& batch) {
+        return run(batch, [](Part& part) -> Decoder& { return *part.model; });
+    }
+    std::vector<float> run_layer(const Batch& batch) {
+        return run(batch, [](Part& part) -> Decoder& { return *part.layer; });
+    }
+
+    PagePool pool{40};
+
+  private:
+    struct Part {
+        std::unique_ptr<Ops> ops;
+        std::unique_ptr<DecoderLinks> links;
+        std::unique_ptr<Decoder> model, layer;
+        std::unique_ptr<BatchBuffer> batch;
+    };
+
+    template <class Choose>
+    std::vector<float> run(const Batch& batch, const Choose& choose) {
+        std::vector<std::vector<float>> logits(parts_.size());
+        std::vector<std::thread> threads;
+        for (std::size_t i = 0; i < parts_.size(); ++i)
+            threads.emplace_back([&, i] {
+                const FloatRows out = choose(parts_[i]).forward(parts_[i].batch->upload(batch));
+                logits[i].resize(static_cast<std::size_t>(out.rows * out.columns));
+                parts_[i].ops->download(logits[i].data(), out.data, logits[i].size() * sizeof(float));
+            });
+        for (std::thread& thread : threads) thread.join();
+        for (std::size_t i = 0; i < parts_.size(); ++i) {
+            choose(parts_[i]).check(batch);
+            EXPECT_EQ(logits[i], logits.back());
+        }
+        return logits.back();
+    }
+
+    LocalTeam team_;
+    std::vector<Part> parts_;
+};
+
+// Returns what the layer predicts for all tokens and the chain. Both models read the tokens in pieces.
+inline std::vector<float> predicted(PredictingModel& model, const Predictions& golden, int piece) {
+    const auto count = static_cast<int>(golden.tokens.size());
+    SequencePages other(model.pool), pages(model.pool), own(model.pool);
+    EXPECT_TRUE(other.reserve(20) && pages.reserve(count) && own.reserve(count + 8));
+    const auto piece_of = [&](int begin, int end) {
+        return std::span(golden.tokens)
+            .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(std::min(piece, end - begin)));
+    };
+    for (int at = 0; at < count; at += piece) {
+        BatchBuilder builder;
+        builder.add(pages, piece_of(at, count), at, WantLogits::None);
+        model.run_model(builder.take());
+    }
+    std::vector<float> all;
+    int logits = 0;  // of the last pass
+    const auto predict = [&](std::span<const std::int32_t> tokens, int position,
+                             std::vector<std::int32_t> hidden_row) {
+        BatchBuilder builder;
+        builder.add(own, tokens, position, WantLogits::All);
+        Batch batch = builder.take();
+        batch.hidden_row = std::move(hidden_row);
+        logits = static_cast<int>(tokens.size());
+        const std::vector<float> got = model.run_layer(batch);
+        all.insert(all.end(), got.begin(), got.end());
+    };
+    for (int at = 1; at < count; at += piece) {
+        const auto tokens = piece_of(at, count);
+        std::vector<std::int32_t> rows;
+        for (int position = at - 1; position < at - 1 + std::ssize(tokens); ++position)
+            rows.push_back(pages.pages()[static_cast<std::size_t>(position / kv_page_tokens)] *
+                               kv_page_tokens +
+                           position % kv_page_tokens);
+        predict(tokens, at - 1, rows);
+    }
+    int position = count - 1;
+    for (const std::int32_t& token : golden.chain)
+        predict({&token, 1}, position++, {model.pool.pages() * kv_page_tokens + logits - 1});
+    return all;
+}
+
+// A model, its prediction layer or EAGLE 3 head, and what guesses with it, on one rank.
+class Guessing {
+  public:
+    Guessing(const ModelSource& model, const ModelSource& layer, std::unique_ptr<Ops> ops, bool feeds,
+             int pages, int layer_pages, int host_pages = 0)
+        : settings_(mixed_settings(pages, host_pages)), ops_(std::move(ops)) {
+        settings_.feeds = feeds;
+        const EagleHead* const head = eagle_head_of(layer.config());
+        passes_.emplace(model, *ops_, settings_, settings_.limits.logits, nullptr,
+                        head != nullptr ? head->layers : std::vector<int>());
+        SchedulerSettings small = mixed_settings(layer_pages);
+        small.feeds = feeds;
+        layer_passes_.emplace(layer, *ops_, small, 0, &passes_->decoder());
+        if (head != nullptr) passes_->decoder().fuse_with(layer_passes_->decoder());
+        ModelDrafterSettings drafter{small.limits,           layer_pages,
+                                     mixed_context,          model.config().vocab,
+                                     model.config().eos_ids, PassPace({{16, 0.1}})};
+        drafter.hidden_rows = pages * kv_page_tokens;
+        if (head != nullptr) drafter.tokens = DraftTokens(head->tokens);
+        drafter_.emplace(*layer_passes_, drafter);
+    }
+    PassExecutor& passes() { return *passes_; }
+    ModelDrafter& drafter() { return *drafter_; }
+    const SchedulerSettings& settings() const { return settings_; }
+
+  private:
+    SchedulerSettings settings_;
+    std::unique_ptr<Ops> ops_;
+    std::optional<SingleRankPasses> passes_, layer_passes_;
+    std::optional<ModelDrafter> drafter_;
+};
+
+// Checks that guesses change no token: sequences share passes and prefixes, some are preempted, and some lose
+// their pages of the layer.
+inline void expect_same_tokens(const ModelSource& model, const ModelSource& layer) {
+    MixedRequests requests(model.config(), nullptr);
+    std::vector<std::int32_t> tokens(300);
+    for (int i = 0; i < 300; ++i) tokens[static_cast<std::size_t>(i)] = (7919 * i + 17) % 160;
+    CpuOps ops({-1});
+    SchedulerSettings alone = mixed_settings(12);
+    alone.limits.rows = mixed_context;
+    SingleRankPasses passes(model, ops, alone);
+    requests.answer_unbatched(passes, tokens, 40);
+    for (const auto& [feeds, pages, layer_pages] :
+         {std::tuple(true, 12, 200), {false, 12, 12}, {true, 200, 200}, {false, 200, 12}}) {
+        Guessing guessing(model, layer, make_cpu_ops(), feeds, pages, layer_pages);
+        const EngineCounters counters =
+            requests.answer_batched(guessing.passes(), pages, {}, 4, &guessing.drafter());
+        EXPECT_GT(counters.drafted_tokens, 0);
+        EXPECT_EQ(guessing.drafter().cache().available(), layer_pages);
+        if (pages < 100) {
+            EXPECT_GT(counters.scheduler.preemptions, 0);
+        }
+    }
+}
+
+}  // namespace voltpile::llm::predicting
