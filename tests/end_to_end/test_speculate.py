@@ -2,12 +2,13 @@
 
 import json
 import shutil
+import struct
 import unittest
 
 from harness import BAD_INPUT, SOURCE
 from llm_case import GREEDY, LlmJob
 from serving import ServeCase
-from tiny_model import MODELS
+from tiny_model import MODELS, read_header
 
 MODEL = MODELS / "tiny-q8_0.gguf"
 PASSAGE = "And the LORD said unto Moses, Stretch out thine hand over the sea, that the waters may come again. "
@@ -190,6 +191,89 @@ class SpeculateWithPredictionLayer(LlmJob):
         weights.write_bytes(content.replace(b"layers.2.eh_proj", b"layers.2.xx_proj"))
         self.assertIn("blk.2.nextn.eh_proj.weight is missing", refused(self.model))
         self.generated()  # without the layer the model is complete
+
+
+EAGLE = SOURCE / "data/llm/goldens/eagle3"
+
+
+def fill(path, numbers):
+    """Overwrites tensors of a safetensors file in F16: numbers maps names, or ends of names, to a function of the row."""
+    header, data = read_header(path)
+    content = bytearray(path.read_bytes())
+    for name, entry in header.items():
+        for end, number in numbers.items():
+            if not name.endswith(end):
+                continue
+            rows, columns = entry["shape"] if len(entry["shape"]) == 2 else (1, *entry["shape"])
+            begin = data + entry["data_offsets"][0]
+            content[begin : begin + 2 * rows * columns] = b"".join(struct.pack("<e", number(row)) * columns for row in range(rows))
+    path.write_bytes(content)
+
+
+class SpeculateWithEagleHead(LlmJob):
+    def setUp(self):
+        super().setUp()
+        self.model, self.head = self.folder / "model", self.folder / "head"
+        self.model.mkdir()
+        for name in ("config.json", "model.safetensors"):
+            shutil.copy(EAGLE / name, self.model)
+        shutil.copytree(EAGLE / "head", self.head)
+        write_tokenizer(self.model, 160)
+
+    def generated(self, *options, ranks=None):
+        end = () if "--regex" in options else ("--ignore-end",)
+        answer = json.loads(self.voltpile("generate", self.model, "And the LORD said", "-n", "40", *end, "--cpu", "--json", *options,
+                                          ranks=ranks)[0])
+        return {key: value for key, value in answer.items() if key not in TIMES}
+
+    def assert_same(self, plain, guessed):
+        self.assertEqual(guessed["steps"] + guessed["right_tokens"], plain["steps"])
+        self.assertEqual(*({key: value for key, value in answer.items() if key not in GUESSES} for answer in (guessed, plain)))
+
+    def test_same_text(self):
+        for options, ranks in (((), None), (("--temperature", "0.9", "--seed", "3", "--repetition-penalty", "1.2"), None),
+                               (("--regex", "[a-h]{30,50}", "--logit-bias", "70=3"), None), (("--tensor", "2"), 2)):
+            with self.subTest(options=options):
+                self.assert_same(self.generated(*options, ranks=ranks), self.generated(*options, "--draft", self.head, ranks=ranks))
+
+    def test_right_guesses_are_accepted(self):
+        # The model writes one token again and again, and the head knows that.
+        header, data = read_header(self.head / "model.safetensors")
+        content = (self.head / "model.safetensors").read_bytes()
+        (offset,) = struct.unpack_from("<q", content, data + header["d2t"]["data_offsets"][0] + 8 * 50)
+        fill(self.model / "model.safetensors", {"embed_tokens.weight": lambda row: 1, "lm_head.weight": lambda row: row == 50 + offset,
+                                                "norm.weight": lambda row: 1, "down_proj.weight": lambda row: 0, "o_proj.weight": lambda row: 0})
+        fill(self.head / "model.safetensors", {"fc.weight": lambda row: 1, "lm_head.weight": lambda row: row == 50, "norm.weight": lambda row: 1,
+                                               "down_proj.weight": lambda row: 0, "o_proj.weight": lambda row: 0})
+        plain = self.generated()
+        self.assertEqual(set(plain["tokens"]), {50 + offset})
+        for _ in range(10):  # whether guesses pay depends on how long passes take
+            guessed = self.generated("--draft", self.head)
+            self.assert_same(plain, guessed)
+            self.assertEqual(guessed["right_tokens"], guessed["drafted_tokens"])
+            if guessed["right_tokens"] > 0:
+                return
+        self.fail("no guess in 10 texts")
+
+    def test_same_rows_of_a_job(self):
+        self.write_prompts({"prompt": "And the LORD said"[i:], "max_tokens": 10 + 3 * i} for i in range(6))
+        job = ("run", self.job, "--set", f"model.path={self.model}", "--output", "a.h5")
+        self.voltpile(*job)
+        plain = self.rows()
+        draft = ("--set", f"engine.draft={self.head}")
+        self.voltpile(*job, "--fresh", *draft)
+        self.assertEqual(self.rows(), plain)
+        out, _ = self.voltpile("plan", self.job, "--set", f"model.path={self.model}", *draft)
+        self.assertIn("beside the EAGLE 3 head with a cache of", out)
+
+    def test_refuses_what_cannot_work(self):
+        def refused(model, *options, ranks=None):
+            return self.voltpile("generate", model, "And", "--draft", self.head, "--cpu", *options, expect=BAD_INPUT, ranks=ranks)[1]
+
+        self.assertIn("an EAGLE 3 head needs the whole model in one stage", refused(self.model, "--pipeline", "2", ranks=2))
+        self.assertIn("head/config.json: the EAGLE 3 head has the hidden size 64", refused(MODEL))
+        _, err = self.voltpile("generate", self.head, "And", expect=BAD_INPUT)
+        self.assertIn("is an EAGLE 3 head, which guesses for a model", err)
 
 
 class ServeWithGuesses(ServeCase):
