@@ -93,8 +93,8 @@ class Decoder {
     bool predicts() const { return settings_.predicts_for != nullptr; }
     // What a prediction layer or an EAGLE 3 head reads of tokens: the inputs of the head, or the fused
     // states. First those of the tokens in the KV cache: the token at index i of a page p has row p *
-    // kv_page_tokens + i. Behind them come settings.prediction_logits rows for the last pass of what
-    // predicts, one for each of its rows of logits. Only with prediction_logits.
+    // kv_page_tokens + i. Behind them come settings.prediction_logits rows for the last pass of the layer or
+    // the EAGLE 3 head, one for each of its rows of logits. Only with prediction_logits.
     HiddenRows hidden_rows() const { return hidden(hidden_rows_, hidden_row_count(), config_.hidden); }
     // Lets the passes of this decoder fuse the states that an EAGLE 3 head reads. The head must outlive them.
     void fuse_with(const Decoder& head) { fusion_->set_matrix(*head.prediction_.fusion); }
@@ -158,7 +158,7 @@ class Decoder {
     std::int64_t hidden_row_count() const {
         return std::int64_t{settings_.pages} * kv_page_tokens + settings_.prediction_logits;
     }
-    // Returns the rows of hidden_rows() that the last pass of what predicts fills.
+    // Returns the rows of hidden_rows() that the last pass of the prediction layer or the EAGLE 3 head fills.
     HiddenRows predicted_rows(std::int64_t rows) const;
     void allocate_buffers(bool gates_apart);
     HiddenRows normed_rows(std::int64_t rows) const {

@@ -73,7 +73,8 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
                                         std::span<const double> capacities, KvElement cache = KvElement::F16,
                                         int experts_on_host = 0);
 
-// Returns the bytes that a model keeps of each token for its prediction layer, see Decoder::hidden_rows().
+// Returns the bytes that a model keeps of each token for its prediction layer or an EAGLE 3 head, see
+// Decoder::hidden_rows().
 std::uint64_t hidden_row_bytes(const ModelConfig& config, WeightLayout layout);
 
 // The largest pass of a team.
