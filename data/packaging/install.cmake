@@ -49,8 +49,9 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # the libraries, from the program itself
 set(CPACK_DEBIAN_PACKAGE_DEPENDS openmpi-bin)  # mpirun; Open MPI 4 needs its orted even for a single rank
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS openssh-client)
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "slurm-client, python3-h5py")
-if(VOLTPILE_CUDA)  # compiles the equations of app "ode"; loaded when it is needed
-  set(nvrtc "cuda-nvrtc-${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR} | libnvrtc${CUDAToolkit_VERSION_MAJOR}")
-  string(APPEND CPACK_DEBIAN_PACKAGE_SUGGESTS ", ${nvrtc}")
+if(VOLTPILE_CUDA)  # loaded when they are needed; NVRTC compiles the equations of app "ode"
+  set(version ${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR})
+  string(APPEND CPACK_DEBIAN_PACKAGE_SUGGESTS ", cuda-nvrtc-${version} | libnvrtc${CUDAToolkit_VERSION_MAJOR}"
+    ", libcublas-${version} | libcublas${CUDAToolkit_VERSION_MAJOR}, libnccl2")
 endif()
 include(CPack)

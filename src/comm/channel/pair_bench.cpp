@@ -202,7 +202,7 @@ std::vector<PairBenchRow> bench_pair(const Communicator& pair, ChannelGroup& cha
     const int other = device_of_other(pair, options.device);
     const bool one_gpu = pair.all_gather(device_info(options.device).pci_bus_id)[0] ==
                          pair.all_gather(device_info(options.device).pci_bus_id)[1];
-    if (!nccl_version().empty() && !(one_gpu && other < 0)) {
+    if (nccl_on_all(pair) && !(one_gpu && other < 0)) {
         const auto nccl = make_nccl_communicator(pair, 60);
         measure_way(nccl_way(*nccl, stream, out.data(), in.data()));
         stream.synchronize();

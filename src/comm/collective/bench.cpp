@@ -94,7 +94,7 @@ std::vector<CollectiveBenchRow> bench_collective(const Communicator& group, int 
     if (auto memory = PeerMemory::map(group, device, why_not))
         peer = std::make_unique<PeerCommunicator>(group, std::move(memory), 60);
     std::unique_ptr<StreamCommunicator> nccl;
-    if (!nccl_version().empty()) nccl = make_nccl_communicator(group, 60);
+    if (nccl_on_all(group)) nccl = make_nccl_communicator(group, 60);
     if (!nccl && !peer) throw CommError("nothing to measure between these GPUs: " + why_not);
     const auto chosen = make_stream_communicator(group, device);
 

@@ -80,7 +80,7 @@ std::unique_ptr<StreamCommunicator> make_on_gpus(const Communicator& group, int 
         if (!peer) throw CommError("no collectives between these GPUs by peer access: " + why_not);
         return peer;
     }
-    const bool with_nccl = !nccl_version().empty() && !share_a_gpu(group, device);
+    const bool with_nccl = nccl_on_all(group) && !share_a_gpu(group, device);
     if (!with_nccl && !peer) return std::make_unique<StagedCommunicator>(group, options.deadline_s);
 
     const CollectiveCacheKey key{group.broadcast(device_info(device).name, 0),

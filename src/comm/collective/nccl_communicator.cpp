@@ -1,13 +1,25 @@
 #include "comm/collective/nccl_communicator.h"
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "base/error.h"
+#include "comm/mpi/communicator.h"
+
+namespace voltpile {
+
+bool nccl_on_all(const Communicator& group) {
+    return std::ranges::none_of(group.all_gather(nccl_version()), &std::string::empty);
+}
+
+}  // namespace voltpile
 
 #if VOLTPILE_NCCL
 
 #include <fmt/format.h>
 #include <nccl.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -15,7 +27,9 @@
 #include <thread>
 
 #include "base/format.h"
+#include "base/host_name.h"
 #include "comm/collective/group.h"
+#include "comm/collective/nccl_functions.h"
 #include "comm/collective/watch.h"
 
 namespace voltpile {
@@ -191,12 +205,16 @@ class NcclCommunicator final : public StreamCommunicator {
 }  // namespace
 
 std::string nccl_version() {
+    if (!nccl_loads()) return "";
     int version = 0;
     if (ncclGetVersion(&version) != ncclSuccess) return "unknown";
     return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
 std::unique_ptr<StreamCommunicator> make_nccl_communicator(const Communicator& group, double deadline_s) {
+    for (const std::string& without : group.all_gather(nccl_loads() ? "" : host_name()))
+        if (!without.empty())
+            throw CommError(fmt::format("cannot load NCCL on {}: install libnccl.so.2", without));
     return std::make_unique<NcclCommunicator>(group, deadline_s);
 }
 
