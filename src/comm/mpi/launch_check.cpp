@@ -129,6 +129,8 @@ std::string size_problem(const Launch& launch, const MpiLibrary& library, int si
 void set_up_alone() {
     setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
     setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
+    setenv("OMPI_MCA_pml", "ob1", 0);
+    setenv("OMPI_MCA_btl", "self", 0);
 }
 
 void check_launcher() {

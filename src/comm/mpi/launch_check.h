@@ -33,7 +33,8 @@ std::string size_problem(const Launch& launch, const MpiLibrary& library, int si
 
 // Tells Open MPI that this process has no launcher and needs none. Otherwise it would start a daemon, which
 // only MPI_Comm_spawn needs, and make folders for its session. All such processes share the parent of these,
-// so that one that ends can remove it while another one starts and then fails.
+// so that one that ends can remove it while another one starts and then fails. It would also look for network
+// adapters, which takes a quarter of a second.
 void set_up_alone();
 
 // Call it before MPI starts. Throws MachineError on all processes alike, so only rank 0 should print it. Open
