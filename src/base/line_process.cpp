@@ -194,7 +194,7 @@ void LineProcess::reap() {
 }
 
 void LineProcess::pump(std::span<LineProcess* const> processes, std::chrono::milliseconds at_most,
-                       std::chrono::milliseconds patrol) {
+                       std::chrono::milliseconds patrol, int wake) {
     const auto until = Clock::now() + at_most;
     while (true) {
         bool news = false;
@@ -211,8 +211,10 @@ void LineProcess::pump(std::span<LineProcess* const> processes, std::chrono::mil
         }
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
         if (news || left <= 0ms) return;
+        fds.push_back({wake, POLLIN, 0});  // poll() skips -1
         poll(fds.data(), fds.size(), static_cast<int>(std::min(left, patrol).count()));
         for (LineProcess* process : processes) process->write_pending();
+        if (fds.back().revents) return;
     }
 }
 

@@ -41,8 +41,9 @@ class LineProcess {
 
     // Waits until one of them writes or ends, at most `at_most`, and reads what they wrote. patrol: looks
     // this often whether one has ended whose orphans keep its pipes open, such as an ssh in the background.
+    // wake: a descriptor that ends the wait when it can be read; -1: none.
     static void pump(std::span<LineProcess* const> processes, std::chrono::milliseconds at_most,
-                     std::chrono::milliseconds patrol = std::chrono::milliseconds(20));
+                     std::chrono::milliseconds patrol = std::chrono::milliseconds(20), int wake = -1);
 
   private:
     void write_pending();

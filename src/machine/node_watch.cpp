@@ -1,9 +1,12 @@
 #include "machine/node_watch.h"
 
 #include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -28,7 +31,7 @@ constexpr const char* kNotSampled = "not sampled yet";
 }  // namespace
 
 NodeWatch::NodeWatch(std::chrono::milliseconds every, std::function<void(const NodeSample&)> look)
-    : every_(std::max(every, kFastestSampling)), look_(std::move(look)) {
+    : every_(std::max(every, kFastestSampling)), look_(std::move(look)), wake_(eventfd(0, EFD_CLOEXEC)) {
     latest_.gpus.problem = kNotSampled;
     thread_ = std::thread([this] { read_loop(); });
 }
@@ -39,7 +42,10 @@ NodeWatch::~NodeWatch() {
         closing_ = true;
         changed_.notify_all();
     }
+    const std::uint64_t one = 1;
+    (void)!write(wake_, &one, sizeof one);
     thread_.join();
+    close(wake_);
 }
 
 void NodeWatch::read_loop() {
@@ -71,7 +77,7 @@ std::string NodeWatch::follow_probe() {
     NodeSample read;  // by the lines so far
     for (;;) {
         std::array<LineProcess*, 1> processes{&probe};
-        LineProcess::pump(processes, kPatrol, kPatrol);
+        LineProcess::pump(processes, kPatrol, kPatrol, wake_);
         if (closing()) return "";
         for (; !probe.lines.empty(); probe.lines.pop_front()) {
             update_from_json(probe.lines.front(), read);

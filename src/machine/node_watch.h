@@ -66,6 +66,7 @@ class NodeWatch {
     NodeSample latest_;
     bool begun_ = false;
     bool closing_ = false;
+    const int wake_;  // ends the thread's wait for the probe
     std::deque<NodeSample> fresh_;
     std::thread thread_;
 };

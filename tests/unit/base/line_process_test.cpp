@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <array>
 #include <thread>
@@ -91,6 +93,15 @@ TEST(LineProcess, DoesNotWaitForOrphans) {
     ASSERT_TRUE(pump_until(parent, [&] { return !parent.running(); }));
     EXPECT_LT(Clock::now() - begin, 2s);
     EXPECT_EQ(parent.lines.at(0), "done");
+}
+
+TEST(LineProcess, StopsWaitingWhenWoken) {
+    LineProcess process({"sleep", "600"});
+    const std::array<LineProcess*, 1> one{&process};
+    const int wake = eventfd(1, EFD_CLOEXEC);
+    LineProcess::pump(one, 600s, 600s, wake);
+    EXPECT_TRUE(process.running());  // otherwise the wait lasts until it ends
+    close(wake);
 }
 
 TEST(LineProcess, AddsEnvironment) {
