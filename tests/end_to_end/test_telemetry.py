@@ -111,6 +111,7 @@ class Telemetry(Case):
         process = self.start("run", self.job, "--output", "a.h5", *RECORD, "--set", "run.range_points=200",
                              environment=self.environment())
         self.wait_for_parts(self.folder / "a.h5", 3)
+        self.wait_until(lambda: list((self.folder / "a.h5.parts").glob("life-*/node-*.json")))  # the first sample
         process.send_signal(signal.SIGINT)
         self.finish(process, expect=STOPPED)
         files = list((self.folder / "a.h5.parts").glob("telemetry-life-1-*.csv"))
