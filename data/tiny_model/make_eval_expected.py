@@ -2,8 +2,9 @@
 
 usage: make_eval_expected.py FOLDER            (needs torch, transformers, accelerate, gguf; FOLDER holds tiny-*.gguf and held_out.txt)
 
-perplexity   for each way to cut held_out.txt into windows: files, tokens scored, mean negative log likelihood, its standard error
+perplexity   for each way to cut the text into windows: files, tokens scored, mean negative log likelihood, its standard error
 divergence   of the Q5_K_M file from the F16 one over the pieces of make_expected.py: sum p log(p / q), p of F16, in nats
+opening      both for the first LETTERS letters of held_out.txt, in more ways to cut them; the rest is for the whole text
 """
 
 import json
@@ -15,6 +16,9 @@ import numpy as np
 import torch
 from make_expected import windows
 from transformers import AutoModelForCausalLM, AutoTokenizer
+
+
+LETTERS = 20_000  # enough for 12 windows; the whole text takes four times as long
 
 
 def load(folder, name):
@@ -98,17 +102,23 @@ def main(folder):
     torch.set_grad_enabled(False)
     tokenizer = AutoTokenizer.from_pretrained(os.path.join(folder, "hf"))
     with open(os.path.join(folder, "held_out.txt"), encoding="ascii") as file:
-        ids = tokenizer(file.read(), add_special_tokens=False).input_ids
+        text = file.read()
+    whole, ids = (tokenizer(part, add_special_tokens=False).input_ids for part in (text, text[:LETTERS]))
     bos = tokenizer.bos_token_id
     f16, q5 = load(folder, "f16"), load(folder, "q5_k_m")
     expected = {
-        "perplexity": {
-            "q5_k_m, pieces": summary(behind_begin_token(q5, ids, 512, 511, bos)),
-            "f16, stride 100 of 256": summary(behind_begin_token(f16, ids, 256, 100, bos)),
-            "f16, stride 256 of 512, no begin token": summary(fixed_length_guide(f16, ids, 512, 256)),
-            "f16, second halves of 512": summary(second_halves(f16, ids, 512, bos)),
+        "perplexity": {"q5_k_m, pieces": summary(behind_begin_token(q5, whole, 512, 511, bos))},
+        "divergence": divergence(q5, f16, list(windows(whole, 512, bos))),
+        "opening": {
+            "letters": LETTERS,
+            "perplexity": {
+                "q5_k_m, pieces": summary(behind_begin_token(q5, ids, 512, 511, bos)),
+                "f16, stride 100 of 256": summary(behind_begin_token(f16, ids, 256, 100, bos)),
+                "f16, stride 256 of 512, no begin token": summary(fixed_length_guide(f16, ids, 512, 256)),
+                "f16, second halves of 512": summary(second_halves(f16, ids, 512, bos)),
+            },
+            "divergence": divergence(q5, f16, list(windows(ids, 512, bos))),
         },
-        "divergence": divergence(q5, f16, list(windows(ids, 512, bos))),
     }
     with open(os.path.join(folder, "eval_expected.json"), "w", encoding="utf-8") as file:
         json.dump(expected, file, indent=1)
