@@ -8,6 +8,7 @@ import h5py
 from harness import BAD_INPUT, CANNOT_RUN, FAILED, MAP, STOPPED, Case
 
 QUICK = ("--set", "integrate.steps=500", "--set", "run.range_points=100")
+MANY_PARTS = ("--set", "sweep.y.count=50", "--set", "run.range_points=20")  # 300 of them, a second of computing
 
 
 class BadInput(Case):
@@ -98,25 +99,24 @@ class BadInput(Case):
         self.voltpile("run", self.job, "--output", "a.h5", "--set", "system.G=9.81", "--fresh", *QUICK)
 
     def test_names_and_recomputes_corrupt_and_foreign_parts(self):
-        arguments = ("--set", "run.range_points=20", "--set", "integrate.steps=20000")
-        self.voltpile("run", self.job, "--output", "whole.h5", *arguments)
-        self.stop_with_parts(self.folder / "a.h5", 3, "run", self.job, "--output", "a.h5", *arguments)
+        self.voltpile("run", self.job, "--output", "whole.h5", *MANY_PARTS)
+        self.stop_with_parts(self.folder / "a.h5", 3, "run", self.job, "--output", "a.h5", *MANY_PARTS)
         cut, flipped, foreign = self.parts(self.folder / "a.h5")[:3]
         cut.write_bytes(cut.read_bytes()[:-100])
         content = bytearray(flipped.read_bytes())
         with h5py.File(flipped) as file:
             content[file["energy_error"].id.get_chunk_info(0).byte_offset + 3] ^= 0x10
         flipped.write_bytes(content)
-        self.voltpile("run", self.job, "--output", "b.h5", *arguments, "--set", "system.G=9.7", "--set",
+        self.voltpile("run", self.job, "--output", "b.h5", *MANY_PARTS, "--set", "system.G=9.7", "--set",
                       "run.time_limit_s=0.2", expect=STOPPED)
         foreign.write_bytes(self.parts(self.folder / "b.h5")[0].read_bytes())
-        _, err = self.voltpile("run", self.job, "--output", "a.h5", *arguments, ranks=2)
+        _, err = self.voltpile("run", self.job, "--output", "a.h5", *MANY_PARTS, ranks=2)
         for part in (cut, flipped, foreign):
             self.assertIn(part.name, err)
         self.assert_same_result("whole.h5", "a.h5")
 
     def test_full_disk_keeps_committed_parts(self):
-        arguments = ("run", self.job, "--output", "a.h5", "--set", "run.range_points=20")
+        arguments = ("run", self.job, "--output", "a.h5", *MANY_PARTS)
         self.voltpile(*arguments, "--set", "run.time_limit_s=0.2", expect=STOPPED)
         committed = {part.name for part in self.parts(self.folder / "a.h5")}
         self.assertTrue(committed)
@@ -125,7 +125,7 @@ class BadInput(Case):
             self.assertIn("File too large", err)
             self.assertLessEqual(committed, {part.name for part in self.parts(self.folder / "a.h5")})
         self.voltpile(*arguments)
-        self.voltpile("run", self.job, "--output", "whole.h5")
+        self.voltpile("run", self.job, "--output", "whole.h5", *MANY_PARTS)
         self.assert_same_result("whole.h5", "a.h5")
 
     def test_full_disk_during_consolidation_loses_nothing(self):
