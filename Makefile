@@ -2,6 +2,8 @@
 PRESET ?= release
 BUILD  := build/$(PRESET)
 JOBS   ?= $(shell nproc)
+# How many tests run at once: more than there are cores, because most of them wait for something.
+TESTS_AT_ONCE ?= $(shell expr $(JOBS) + 2)
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 # Distribution packages (Debian 12 and newer, Ubuntu 24.04 and newer).
@@ -53,7 +55,7 @@ ifeq ($(CLUSTER),yes)
 endif
 	@cmake --preset $(PRESET) -Wno-dev -DBUILD_TESTING=ON
 	@cmake --build --preset $(PRESET) --parallel $(JOBS)
-	ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
+	ctest --test-dir $(BUILD) --output-on-failure --parallel $(TESTS_AT_ONCE)
 
 build: deps $(if $(filter sm70,$(PRESET)),cuda12)
 	@cmake --preset $(PRESET) -Wno-dev -DBUILD_TESTING=OFF
