@@ -256,7 +256,7 @@ class Ops {
 
     // out[r, j] = sum_k weight[r, k] * (sum_c x[place[r, k], c] * w[e][j, c] + bias[e, j]), e = expert[r, k],
     // in the order of k. If routing.shared, adds shared[r] times the former out[r, j]; if routing.adds, adds
-    // the former out[r, j]. x: as gated_experts leaves it.
+    // all of it to the former out[r, j]. x: as gated_experts leaves it.
     virtual void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing,
                              FloatRows out) = 0;
 

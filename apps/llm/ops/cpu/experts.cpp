@@ -86,10 +86,16 @@ void CpuOps::sum_experts(HiddenRows x, const ExpertWeights& down, const Routing&
         p.out_stride = out.columns;
         run(p);
     });
-    team_.for_each(out.rows, [&](std::int64_t r, int) {
-        float* const to = out.data + r * out.columns;
+    team_.for_each(out.rows, [&](std::int64_t r, int thread) {
+        float* const row = out.data + r * out.columns;
+        float* to = row;
+        if (routing.adds) {
+            std::vector<float>& sums = scratch_[static_cast<std::size_t>(thread)].other;
+            sums.resize(std::max(sums.size(), static_cast<std::size_t>(out.columns)));
+            to = sums.data();
+        }
         const float shared = routing.shared != nullptr ? routing.shared[r] : 0;
-        if (routing.shared == nullptr && !routing.adds) std::fill_n(to, out.columns, 0.0F);
+        if (routing.shared == nullptr) std::fill_n(to, out.columns, 0.0F);
         for (std::int64_t c = 0; routing.shared != nullptr && c < out.columns; ++c) to[c] *= shared;
         for (std::int64_t k = r * routing.used; k < (r + 1) * routing.used; ++k) {
             if (routing.expert[k] < 0) continue;
@@ -99,6 +105,7 @@ void CpuOps::sum_experts(HiddenRows x, const ExpertWeights& down, const Routing&
             const float* bias = bias_of(down, routing.expert[k]);
             for (std::int64_t c = 0; bias != nullptr && c < out.columns; ++c) to[c] += weight * bias[c];
         }
+        for (std::int64_t c = 0; routing.adds && c < out.columns; ++c) row[c] += to[c];
     });
 }
 

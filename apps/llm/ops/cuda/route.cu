@@ -191,7 +191,6 @@ __global__ void __launch_bounds__(256) sum_pairs(const float* products, const fl
     if (c >= columns) return;
     float* const to = out + static_cast<std::int64_t>(row) * out_columns + c;
     float sum[width] = {};
-    if (routing.adds) load_floats(to, sum);
     if (routing.shared != nullptr) {
         load_floats(to, sum);
 #pragma unroll
@@ -210,6 +209,12 @@ __global__ void __launch_bounds__(256) sum_pairs(const float* products, const fl
         }
 #pragma unroll
         for (int i = 0; i < width; ++i) sum[i] = fmaf(weight, v[i], sum[i]);
+    }
+    if (routing.adds) {
+        float former[width];
+        load_floats(to, former);
+#pragma unroll
+        for (int i = 0; i < width; ++i) sum[i] = former[i] + sum[i];
     }
 #pragma unroll
     for (int i = 0; i < width; ++i) to[i] = sum[i];
