@@ -65,8 +65,10 @@ def attention():
         yield HotKernel(f"prompt_attention<128, {element}>", f"prefill attention, {name} cache", ("HMMA", "MUFU"), "HMMA", 512e-3,
                         "TFLOP/s", turns={"HMMA": 8, "MUFU": 2}, distinct=0.5)
         # A block of 8 warps reads keys and values of 128 tokens of one KV head.
-        yield HotKernel(f"decode_split<128, {element}>", f"decode attention, {name} cache", ("HMMA", "LDG", "MUFU"), "turn",
+        yield HotKernel(f"decode_split<128, {element}, false>", f"decode attention, {name} cache", ("HMMA", "LDG", "MUFU"), "turn",
                         2 * 128 * head / 8, "GB/s of cache", MEMORY, turns={"HMMA": 2}, distinct=0.5, whole=True)
+    yield HotKernel("decode_split<128, 0, true>", "decode attention with RoPE, fp16 cache", ("HMMA", "LDG", "MUFU"), "turn", 2 * 128 * 256 / 8,
+                    "GB/s of cache", MEMORY, turns={"HMMA": 2}, distinct=0.5, whole=True)
 
 
 def collectives():

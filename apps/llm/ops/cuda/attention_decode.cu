@@ -261,8 +261,8 @@ DecodeShape shape_of(const AttentionArgs& args, int heads_each) {
             args.kv_heads * ((group + heads_each - 1) / heads_each)};
 }
 
-// A launch of few blocks takes as long as one block: blocks then have fewer heads. With more blocks than run
-// at once, preparing heads in all of them takes longer than another kernel (measured on an H100).
+// A launch of few blocks takes as long as one block: blocks then have fewer heads. Only the blocks that run
+// first prepare heads beside the kernel before; with more than run at once, another kernel does it.
 constexpr int few_blocks = 64, few_heads = 4, most_preparing_blocks = 264;
 
 template <int width, KvElement element, bool prepares>
