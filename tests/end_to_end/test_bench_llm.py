@@ -45,7 +45,7 @@ class BenchLlm(Case):
                 self.assertAlmostEqual(row["bandwidth_share"] * rate / row["weight_bytes_per_second"], 1)
         for name in ("prompt", "generation"):
             operations = [op for op in answer["operations"] if op["pass"] == name]
-            self.assertLessEqual({"norm", "attention", "rope and store", "sampling"}, {op["name"] for op in operations})
+            self.assertLessEqual({"norm", "attention", "gather and join", "sampling"}, {op["name"] for op in operations})
             self.assertAlmostEqual(sum(op["share"] for op in operations), 1)
         for rank in answer["ranks"]:
             for of_gpus in ("context_bytes", "link_bytes", "pass_bytes"):

@@ -57,7 +57,8 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
     const WeightLoader loader(model, ops, share_, settings.loaded);
     std::vector<float> factors;
     if (config_.rope_factors) factors = loader.vector(model.tensor("rope_freqs.weight"));
-    rope_ = rope_frequencies(config_, factors, settings.limits.pages_per_sequence * kv_page_tokens);
+    rope_ =
+        rope_frequencies(config_, factors, std::int64_t{settings.limits.pages_per_sequence} * kv_page_tokens);
     rope_memory_ = loader.memory(rope_.frequencies);
     if (config_.window_rope_theta > 0) {
         window_rope_ = window_rope_frequencies(config_);

@@ -223,7 +223,7 @@ void CudaProduct::gated_of_two_formats(const MatmulArgs& args, std::size_t used)
         one.first_group[1] = groups_of(outputs);
         for (int m = 0; m < 2; ++m) {
             one.matrix[0] = args.matrix[m];
-            one.out = sums + m * outputs;
+            one.out = sums + std::ptrdiff_t{m} * outputs;
             by_kernels(one, used + aligned(static_cast<std::size_t>(rows) * row_bytes));
         }
         launch_gate(
