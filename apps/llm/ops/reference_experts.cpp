@@ -73,7 +73,7 @@ void ReferenceOps::sum_experts(HiddenRows x, const ExpertWeights& down, const Ro
         for (std::size_t j = 0; j < sums.size(); ++j)
             sums[j] = routing.shared != nullptr
                           ? static_cast<double>(routing.shared[r]) * static_cast<double>(to[j])
-                          : (routing.adds ? static_cast<double>(to[j]) : 0);
+                          : 0;
         for (std::int64_t k = r * routing.used; k < (r + 1) * routing.used; ++k) {
             if (routing.expert[k] < 0) continue;
             row_products(host(x).data + routing.place[k] * x.columns, down, routing.expert[k],
@@ -82,7 +82,8 @@ void ReferenceOps::sum_experts(HiddenRows x, const ExpertWeights& down, const Ro
                                  static_cast<double>(routing.weight[k]) * sum;
                          });
         }
-        std::ranges::transform(sums, to, [](double sum) { return static_cast<float>(sum); });
+        for (std::size_t j = 0; j < sums.size(); ++j)
+            to[j] = static_cast<float>(sums[j]) + (routing.adds ? to[j] : 0);
     }
 }
 

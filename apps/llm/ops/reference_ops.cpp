@@ -83,9 +83,10 @@ void ReferenceOps::matmul(HiddenRows x, const WeightMatrix& weight, FloatRows ou
 
 void ReferenceOps::add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) {
     products(host(x), weight, [&](std::int64_t r, std::int64_t j, double sum) {
+        // Rounded like matmul, and added like a norm's delta.
         float& to = out.data[r * out.columns + j];
-        to = static_cast<float>(static_cast<double>(to) + sum +
-                                (bias == nullptr ? 0 : static_cast<double>(bias[j])));
+        to += static_cast<float>(sum);
+        if (bias != nullptr) to += bias[j];
     });
 }
 
