@@ -26,7 +26,7 @@ class GatedProduct final : public FeedForwardPart {
           down_adapters_(load_adapters(loader, layer, {"ffn_down" + ending})),
           activation_(loader.model().config().blocks.activation) {}
 
-    bool can_add() const override { return true; }
+    bool can_add() const override { return !down_adapters_; }
 
     void run(Ops& ops, const RmsNorm& x, const BatchView& batch, const FeedForwardBuffers& buffers,
              FloatRows out, bool adds) const override {

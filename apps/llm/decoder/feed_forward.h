@@ -28,7 +28,7 @@ class FeedForwardPart {
     // `out`. x: the normed rows.
     virtual void run(Ops& ops, const RmsNorm& x, const BatchView& batch, const FeedForwardBuffers& buffers,
                      FloatRows out, bool adds) const = 0;
-    // Whether `adds` may be true.
+    // Whether `adds` may be true. Not with adapters: sums would depend on the number of rows.
     virtual bool can_add() const = 0;
 };
 
