@@ -2,17 +2,9 @@
 
 #include <utility>
 
+#include "llm/grammar/token_masks.h"
+
 namespace voltpile::llm {
-namespace {
-
-constexpr std::size_t kWordBits = 32;
-
-bool has(const std::vector<std::uint32_t>& mask, std::int32_t token) {
-    const auto at = static_cast<std::size_t>(token);
-    return at / kWordBits < mask.size() && (mask[at / kWordBits] >> (at % kWordBits) & 1) != 0;
-}
-
-}  // namespace
 
 DraftTokens::DraftTokens(std::vector<std::int32_t> tokens) : tokens_(std::move(tokens)) {
     for (std::size_t i = 0; i < tokens_.size(); ++i)
@@ -40,10 +32,9 @@ Draw DraftTokens::in_draft(Draw draw) const {
         draw.settings = std::move(settings);
     }
     if (draw.mask) {
-        auto mask =
-            std::make_shared<std::vector<std::uint32_t>>((tokens_.size() + kWordBits - 1) / kWordBits, 0U);
+        auto mask = std::make_shared<TokenMask>((tokens_.size() + 31) / 32, 0U);
         for (std::size_t i = 0; i < tokens_.size(); ++i)
-            if (has(*draw.mask, tokens_[i])) (*mask)[i / kWordBits] |= std::uint32_t{1} << (i % kWordBits);
+            if (allows(*draw.mask, tokens_[i])) (*mask)[i / 32] |= 1u << (i % 32);
         draw.mask = std::move(mask);
     }
     return draw;
