@@ -17,8 +17,8 @@ import sys
 
 import torch
 from families import LLAMA, QWEN3
-from make_goldens import LEAST_DIFFERENCE, LEAST_MARGIN, build, nmse, random_weights, write_json
-from make_mtp import CHAIN, GREEDY, PROMPT, rms_norm, shapes_of
+from make_goldens import LEAST_DIFFERENCE, LEAST_MARGIN, build, make_all, nmse, random_weights, write_json
+from make_mtp import CHAIN, PROMPT, least_margin, rms_norm, shapes_of, with_greedy, write_predictions
 from safetensors.torch import save_file
 
 SMALL = {"vocab_size": 160, "intermediate_size": 96}
@@ -133,15 +133,13 @@ def make(name, out):
         chosen = torch.randperm(vocabulary, generator=generator)[:count].sort().values
         prompt = torch.randint(3, vocabulary, (PROMPT,), generator=generator)
         model = build(config, weights)
-        settings = {"do_sample": False, "max_new_tokens": GREEDY, "min_new_tokens": GREEDY, "eos_token_id": None, "pad_token_id": 0}
-        tokens = model.generate(prompt[None], attention_mask=torch.ones_like(prompt[None]), **settings)[0]
+        tokens = with_greedy(model, prompt)
         all_states = model.model(tokens[None], output_hidden_states=True).hidden_states
         states = torch.cat([all_states[layer][0] for layer in layers], -1)
         head = Head(head_config, parts, weights["model.embed_tokens.weight"], chosen)
         logits, chain = head.predict(tokens, states)
         rms = logits.square().mean().sqrt().item()
-        two = logits[-CHAIN - 1 :].topk(2, dim=-1).values
-        margin = (two[:, 0] - two[:, 1]).min().item()
+        margin = least_margin(logits)
         if margin > LEAST_MARGIN * rms and len(set(chain.tolist())) > 1:
             break
     else:
@@ -162,17 +160,8 @@ def make(name, out):
     write_json(os.path.join(folder, "head", "config.json"), head_config | {"torch_dtype": config["torch_dtype"]})
     save_file(weights, os.path.join(folder, "model.safetensors"), {"format": "pt"})
     save_file(stored, os.path.join(folder, "head", "model.safetensors"), {"format": "pt"})
-    logits.numpy().astype("<f4").tofile(os.path.join(folder, "predictions.f32"))
-    about = {"file": "predictions.f32", "dtype": "float32", "shape": list(logits.shape), "rms": rms}
-    golden = {"prompt": prompt.tolist(), "greedy": tokens[PROMPT:].tolist(), "chain": chain.tolist(), "predictions": about}
-    write_json(os.path.join(folder, "golden.json"), golden)
-
-
-def main(out, *names):
-    torch.set_grad_enabled(False)
-    for name in names or MODELS:
-        make(name, out)
+    write_predictions(folder, tokens, logits, chain)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    make_all(make, MODELS, *sys.argv[1:])

@@ -220,6 +220,12 @@ def write_json(path, content):
         file.write("\n")
 
 
+def write_logits(folder, kind, logits):
+    """Writes them to KIND.f32, and returns what golden.json says of them."""
+    logits.numpy().astype("<f4").tofile(os.path.join(folder, f"{kind}.f32"))
+    return {"file": f"{kind}.f32", "dtype": "float32", "shape": list(logits.shape), "rms": logits.square().mean().sqrt().item()}
+
+
 def make(name, out):
     config, feature = MODELS[name]
     dtype = getattr(torch, config.get("torch_dtype") or config["dtype"])
@@ -252,17 +258,16 @@ def make(name, out):
     os.makedirs(folder, exist_ok=True)
     write_json(os.path.join(folder, "config.json"), config)
     write_weights(folder, with_prediction_layers(published(stored, config), config), name in SHARDED)
-    logits.numpy().astype("<f4").tofile(os.path.join(folder, "logits.f32"))
-    about = {"file": "logits.f32", "dtype": "float32", "shape": list(logits.shape), "rms": rms}
+    about = write_logits(folder, "logits", logits)
     golden = {"prompt": prompt.tolist(), "greedy": greedy.tolist(), "logits": about, "least_margin": margin}
     write_json(os.path.join(folder, "golden.json"), golden)
 
 
-def main(out, *names):
+def make_all(make_one, models, out, *names):
     torch.set_grad_enabled(False)
-    for name in names or MODELS:
-        make(name, out)
+    for name in names or models:
+        make_one(name, out)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    make_all(make, MODELS, *sys.argv[1:])

@@ -16,7 +16,19 @@ import sys
 
 import torch
 from families import DEEPSEEK3, GLM4_MOE
-from make_goldens import LEAST_DIFFERENCE, LEAST_GAP, LEAST_MARGIN, build, nmse, published, random_weights, write_json, write_weights
+from make_goldens import (
+    LEAST_DIFFERENCE,
+    LEAST_GAP,
+    LEAST_MARGIN,
+    build,
+    make_all,
+    nmse,
+    published,
+    random_weights,
+    write_json,
+    write_logits,
+    write_weights,
+)
 from transformers import AutoConfig, AutoModelForCausalLM
 
 PROMPT, GREEDY, CHAIN = 40, 8, 3
@@ -111,6 +123,24 @@ def check(name, layer, tokens, hidden, logits):
             raise RuntimeError(f"{name}: {what} hardly matter")
 
 
+def with_greedy(model, prompt):
+    """The prompt and the model's greedy tokens behind it."""
+    settings = {"do_sample": False, "max_new_tokens": GREEDY, "min_new_tokens": GREEDY, "eos_token_id": None, "pad_token_id": 0}
+    return model.generate(prompt[None], attention_mask=torch.ones_like(prompt[None]), **settings)[0]
+
+
+def least_margin(logits):
+    """Between the two best tokens, in the rows of the chain."""
+    two = logits[-CHAIN - 1 :].topk(2, dim=-1).values
+    return (two[:, 0] - two[:, 1]).min().item()
+
+
+def write_predictions(folder, tokens, logits, chain):
+    about = write_logits(folder, "predictions", logits)
+    golden = {"prompt": tokens[:PROMPT].tolist(), "greedy": tokens[PROMPT:].tolist(), "chain": chain.tolist(), "predictions": about}
+    write_json(os.path.join(folder, "golden.json"), golden)
+
+
 def make(name, out):
     config = MODELS[name]
     layers, dtype = config["num_hidden_layers"], getattr(torch, config["torch_dtype"])
@@ -125,14 +155,12 @@ def make(name, out):
             head = random_weights({"lm_head.weight": tuple(head.shape)}, generator, dtype, norm_mean=1.0)["lm_head.weight"]
         prompt = torch.randint(3, config["vocab_size"], (PROMPT,), generator=generator)
         model = build(config, {k: w for k, w in weights.items() if not k.startswith(own)})
-        settings = {"do_sample": False, "max_new_tokens": GREEDY, "min_new_tokens": GREEDY, "eos_token_id": None, "pad_token_id": 0}
-        tokens = model.generate(prompt[None], attention_mask=torch.ones_like(prompt[None]), **settings)[0]
+        tokens = with_greedy(model, prompt)
         hidden = model.model(tokens[None]).last_hidden_state[0]
         layer = Layer(build(more, weights), parts, head, config["rms_norm_eps"])
         logits, chain = layer.predict(tokens, hidden)
         rms = logits.square().mean().sqrt().item()
-        two = logits[-CHAIN - 1 :].topk(2, dim=-1).values
-        margin = (two[:, 0] - two[:, 1]).min().item()
+        margin = least_margin(logits)
         if margin > LEAST_MARGIN * rms and len(set(chain.tolist())) > 1 and gap_of_experts(model, layer, tokens, hidden) > LEAST_GAP:
             break
     else:
@@ -148,17 +176,8 @@ def make(name, out):
         stored[own + "embed_tokens.weight"] = weights["model.embed_tokens.weight"].clone()
     write_json(os.path.join(folder, "config.json"), config)
     write_weights(folder, stored, False)
-    logits.numpy().astype("<f4").tofile(os.path.join(folder, "predictions.f32"))
-    about = {"file": "predictions.f32", "dtype": "float32", "shape": list(logits.shape), "rms": rms}
-    golden = {"prompt": prompt.tolist(), "greedy": tokens[PROMPT:].tolist(), "chain": chain.tolist(), "predictions": about}
-    write_json(os.path.join(folder, "golden.json"), golden)
-
-
-def main(out, *names):
-    torch.set_grad_enabled(False)
-    for name in names or MODELS:
-        make(name, out)
+    write_predictions(folder, tokens, logits, chain)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    make_all(make, MODELS, *sys.argv[1:])

@@ -187,18 +187,11 @@ def make(name, out):
     os.makedirs(folder, exist_ok=True)
     make_goldens.write_json(os.path.join(folder, "config.json"), CONFIG | {"quantization_config": settings})
     save_file(stored, os.path.join(folder, "model.safetensors"), metadata={"format": "pt"})
-    logits.numpy().astype("<f4").tofile(os.path.join(folder, "logits.f32"))
-    about = {"file": "logits.f32", "dtype": "float32", "shape": list(logits.shape), "rms": rms}
+    about = make_goldens.write_logits(folder, "logits", logits)
     golden = {"prompt": prompt.tolist(), "greedy": greedy.tolist(), "logits": about, "least_margin": margin}
     make_goldens.write_json(os.path.join(folder, "golden.json"), golden | {"format": form, "weights": hashes})
 
 
-def main(out, *names):
-    torch.set_grad_enabled(False)
-    make_goldens.PROMPT, make_goldens.GREEDY = 20, 8
-    for name in names or MODELS:
-        make(name, out)
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    make_goldens.PROMPT, make_goldens.GREEDY = 20, 8
+    make_goldens.make_all(make, MODELS, *sys.argv[1:])
