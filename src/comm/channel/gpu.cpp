@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "device/capture.h"
 #include "device/check.h"
+#include "device/driver_function.h"
 #include "device/memory.h"
 #include "device/stream.h"
 
@@ -22,24 +23,6 @@ namespace voltpile {
 namespace {
 
 constexpr std::size_t flag_count = 4096;
-
-// Loads a function of the driver through the runtime, so that the program starts without a driver.
-template <class Function>
-Function* driver_function(const char* name) {
-    void* function = nullptr;
-    cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-#if CUDART_VERSION >= 12050
-    const cudaError_t error =
-        cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found);
-#else
-    const cudaError_t error = cudaGetDriverEntryPoint(name, &function, cudaEnableDefault, &found);
-#endif
-    if (error != cudaSuccess || found != cudaDriverEntryPointSuccess) {
-        cudaGetLastError();
-        return nullptr;
-    }
-    return reinterpret_cast<Function*>(function);
-}
 
 int attribute(cudaDeviceAttr which, int device) {
     int value = 0;

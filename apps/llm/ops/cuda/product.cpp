@@ -162,7 +162,7 @@ bool CudaProduct::by_blas(const MatmulArgs& args) const {
     if (batch_invariant_) return false;
     const WeightFormat format = args.matrix[0].format;
     const bool wide = wide_tiles_ && format != WeightFormat::F16;
-    return args.rows > (wide ? most_wide_rows : most_kernel_rows(format));
+    return !wide && args.rows > most_kernel_rows(format);
 }
 
 void CudaProduct::by_kernels(MatmulArgs& args, std::size_t used) {

@@ -10,18 +10,17 @@ namespace {
 
 constexpr int least_steps = 4;  // of a worker; fewer do not pay for its start and its sums
 
-int tiles_in(const DeviceMatrix& w, bool gated) {
-    const int weights = gated ? tile_weights / 2 : tile_weights;
+int tiles_in(const DeviceMatrix& w, int weights) {
     return (w.rows + weights - 1) / weights;
 }
 
 }  // namespace
 
-TileArgs tile_args(const MatmulArgs& args, int piece_rows) {
+TileArgs tile_args(const MatmulArgs& args, int piece_rows, int weights) {
     TileArgs tiles{args, {0, 0, 0, 0}, 0, 0, (args.rows + piece_rows - 1) / piece_rows};
     tiles.steps = (args.matrix[0].columns + step_columns - 1) / step_columns;
     for (int m = 0; m < args.matrices; ++m)
-        tiles.first_tile[m + 1] = tiles.first_tile[m] + tiles_in(args.matrix[m], args.gated);
+        tiles.first_tile[m + 1] = tiles.first_tile[m] + tiles_in(args.matrix[m], args.gated ? weights / 2 : weights);
     tiles.tiles = args.gated ? tiles.first_tile[1] : tiles.first_tile[args.matrices];
     return tiles;
 }
@@ -30,10 +29,11 @@ int tiles_of(const MatmulArgs& args) {
     return tile_args(args, tile_rows).tiles;
 }
 
-// Returns as many workers as run at once. If it costs at most a fifth of them, no worker gets parts of two
-// tiles, because a second tile costs another start and another sum.
 int tile_workers(const MatmulArgs& args, int most_workers) {
-    const TileArgs tiles = tile_args(args, tile_rows);
+    return workers_of(tile_args(args, tile_rows), most_workers);
+}
+
+int workers_of(const TileArgs& tiles, int most_workers) {
     const int steps = static_cast<int>(
         std::min<std::int64_t>(static_cast<std::int64_t>(tiles.tiles) * tiles.steps / least_steps, 1 << 20));
     const int places = std::clamp(steps, 1, std::max(1, most_workers));

@@ -15,18 +15,17 @@ struct TilePlace {
     DeviceMatrix weights, up;
     int out_begin, first_row;
 };
-template <bool gated>
+template <bool gated, int weights = tile_weights>
 __device__ TilePlace place_of(const TileArgs& args, int tile) {
     const MatmulArgs& a = args.matmul;
-    TilePlace place{a.matrix[0], a.matrix[1], a.out_begin[0],
-                    tile * (gated ? tile_weights / 2 : tile_weights)};
+    TilePlace place{a.matrix[0], a.matrix[1], a.out_begin[0], tile * (gated ? weights / 2 : weights)};
     // One by one: an index that is not known before would put all of them into local memory.
 #pragma unroll
     for (int m = 1; m < 3; ++m) {
         if (gated || a.matrices <= m || tile < args.first_tile[m]) continue;
         place.weights = a.matrix[m];
         place.out_begin = a.out_begin[m];
-        place.first_row = (tile - args.first_tile[m]) * tile_weights;
+        place.first_row = (tile - args.first_tile[m]) * weights;
     }
     return place;
 }

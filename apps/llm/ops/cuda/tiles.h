@@ -44,8 +44,11 @@ struct TileArgs {
     int steps;   // of a tile
     int pieces;  // of the rows of x: blocks are worker 0's, one for each piece, then worker 1's
 };
-// Returns the division for pieces of piece_rows rows of x.
-TileArgs tile_args(const MatmulArgs& args, int piece_rows);
+// Returns the division for pieces of piece_rows rows of x and tiles of `weights` rows of weights.
+TileArgs tile_args(const MatmulArgs& args, int piece_rows, int weights = tile_weights);
+// Returns as many workers as run at once. If it costs at most a fifth of them, no worker gets parts of two
+// tiles, because a second tile costs another start and another sum.
+int workers_of(const TileArgs& tiles, int most_workers);
 
 // Each format has its own source file, product_*.cu, because compiling takes long.
 template <WeightFormat format>

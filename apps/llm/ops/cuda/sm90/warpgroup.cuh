@@ -3,6 +3,7 @@
 // mbarrier, setmaxnreg.
 #pragma once
 
+#include <cuda.h>
 #include <cuda_fp16.h>
 
 #include <cstdint>
@@ -22,6 +23,17 @@ class PhaseBarrier {
     }
     __device__ void arrive() {
         asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(&state_)) : "memory");
+    }
+    // Without a branch, which would make the compiler wait for products that run.
+    __device__ __forceinline__ void arrive_if(bool chosen) {
+        asm volatile(
+            "{\n"
+            ".reg .pred chosen;\n"
+            "setp.ne.b32 chosen, %1, 0;\n"
+            "@chosen mbarrier.arrive.shared.b64 _, [%0];\n"
+            "}" ::"r"(shared_address(&state_)),
+            "r"(static_cast<int>(chosen))
+            : "memory");
     }
     // Arrives as soon as the thread's asynchronous copies so far are complete.
     __device__ void arrive_after_copies() {
@@ -43,6 +55,28 @@ class PhaseBarrier {
             "bytes [%2], [%3], %1, [%0];\n"
             "}" ::"r"(shared_address(&state_)),
             "r"(bytes), "r"(shared_address(shared)), "l"(from), "r"(static_cast<int>(chosen))
+            : "memory");
+    }
+    // The phase does not end before `bytes` of the copies below have arrived.
+    __device__ __forceinline__ void expect(int bytes) {
+        asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&state_)),
+                     "r"(bytes)
+                     : "memory");
+    }
+    // Copies contiguous global memory, 16-byte aligned.
+    __device__ __forceinline__ void copy(void* shared, const void* from, int bytes) {
+        asm volatile(
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                shared_address(shared)),
+            "l"(from), "r"(bytes), "r"(shared_address(&state_))
+            : "memory");
+    }
+    // Copies a box of a tensor_map(), 128-byte aligned, from byte `byte` of row `row` on.
+    __device__ __forceinline__ void copy_box(void* shared, const CUtensorMap& map, int byte, int row) {
+        asm volatile(
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
+            "%3}], [%4];" ::"r"(shared_address(shared)),
+            "l"(&map), "r"(byte), "r"(row), "r"(shared_address(&state_))
             : "memory");
     }
     // Waits for the end of a phase with this parity, or returns at once if it was

@@ -1,152 +1,65 @@
-// The kernel of tiled products on compute capability 9.0. A block multiplies a tile of weights by up to 256
-// rows of x: each of its two warpgroups has 64 rows of weights. Weights come through shared memory, several
-// steps ahead of their use and across the borders of tiles (staged_weights.cuh); a warp expands them to fp16
-// in its registers while the tensor cores multiply what it expanded before. x comes through shared memory for
-// both warpgroups, with its columns in the order in which lanes hold whole units of 32 weights
-// (wide_product.h).
+// The kernel of tiled products on compute capability 9.0. A block multiplies a tile of weights by
+// some rows of x (WideShape). Two warpgroups multiply; another one brings weights and x to shared memory, several
+// steps ahead of their use and across the borders of tiles (wide_stages.cuh). A warp expands weights to fp16 in its
+// registers while the tensor cores multiply what it expanded before.
 #pragma once
 
 #include "llm/ops/cuda/early_launch.cuh"
-#include "llm/ops/cuda/sm90/warpgroup.cuh"
-#include "llm/ops/cuda/sm90/wide_product.h"
-#include "llm/ops/cuda/staged_weights.cuh"
+#include "llm/ops/cuda/sm90/wide_stages.cuh"
 
 namespace voltpile::llm {
 
-constexpr int wide_threads = 2 * warpgroup_threads;
-static_assert(tile_weights == 2 * 64);
+// A thread's sums, and the same in fours: n counts through all slabs.
+template <class Shape>
+using WideSums = float[Shape::slabs][Shape::rows / 2];
+template <class Shape>
+constexpr int slab_quads = Shape::rows / 8;
+constexpr int quads = 32;
+template <int slabs, int size>
+__device__ __forceinline__ float4 quad_of(const float (&sum)[slabs][size], int n) {
+    const float* of = sum[n / (size / 4)] + n % (size / 4) * 4;
+    return make_float4(of[0], of[1], of[2], of[3]);
+}
 
-// Chunks of x have half of a step's columns.
-constexpr int chunk_columns = step_columns / 2;
-constexpr int wide_warp_rows = 16;  // of weights
-
-// As many chunks and steps as fit.
-template <WeightFormat format, int x_rows>
-struct WideShared {
-    static constexpr int chunks = x_rows == 256 ? 4 : 6, steps = x_rows == 256 ? 4 : 6;
-    __half x[chunks][x_rows * chunk_columns];  // as wide_product.h makes them
-    StagedWeights<format, wide_warp_rows> weights[wide_threads / 32][steps];
-    PhaseBarrier there[chunks], read[chunks];  // of x
+// The rings of a block, for a warp that multiplies.
+template <class SharedOf>
+struct WideReader {
+    using Shared = SharedOf;
+    Shared& shared;
+    RingReader<RingBarriers<Shared::chunks>> x;
+    RingReader<RingBarriers<Shared::stages>> weights;
+    __device__ explicit WideReader(Shared& from) : shared(from), x(from.x_ring), weights(from.weights_ring) {}
 };
 
-// The chunks of x that a block multiplies, counted from the beginning of its run; they pass through shared
-// memory in turn. All threads call all functions.
-template <class Shared, int x_rows>
-class XRun {
-  public:
-    __device__ explicit XRun(Shared& shared) : shared_(shared) {
-        if (threadIdx.x == 0) {
-            for (int i = 0; i < stored; ++i) {
-                shared_.there[i].start(1);
-                shared_.read[i].start(wide_threads / 32);
-            }
-            show_to_products();
-        }
-        __syncthreads();
-    }
-    // from: of the piece of x, `all` chunks. first: the run's first chunk; count: chunks of the run.
-    __device__ void begin(const __half* from, int first, int all, int count) {
-        from_ = from;
-        next_ = first;
-        all_ = all;
-        count_ = count;
-        for (int i = 0; i < min(ahead, count_); ++i) copy(i);
-    }
-    // Waits for chunk `at`, which all threads take in turn, and starts the copy of a later one.
-    __device__ __forceinline__ std::uint64_t take(int at) {
-        const int later = at + ahead;
-        if (later < count_) {
-            if (later >= stored) shared_.read[later % stored].wait((later / stored - 1) % 2);
-            copy(later % stored);
-        }
-        shared_.there[at % stored].wait(at / stored % 2);
-        return describe(shared_.x[at % stored]);
-    }
-    // The warp's products no longer read chunk `at`.
-    __device__ __forceinline__ void release(int at) {
-        if (threadIdx.x % 32 == 0) shared_.read[at % stored].arrive();
-    }
-
-  private:
-    static constexpr int stored = Shared::chunks, ahead = stored - 2;
-
-    __device__ __forceinline__ void copy(int to) {
-        constexpr int halves = x_rows * chunk_columns;
-        shared_.there[to].arrive_and_copy(threadIdx.x == 0, shared_.x[to],
-                                          from_ + static_cast<std::int64_t>(next_) * halves, halves * 2);
-        next_ = next_ + 1 == all_ ? 0 : next_ + 1;
-    }
-
-    Shared& shared_;
-    const __half* from_ = nullptr;
-    int next_ = 0, all_ = 0, count_ = 0;
-};
-
-// The steps of weights of a block's run: `count` from step `step` of tile `tile` on. A warp copies its rows
-// ahead of their use.
-template <WeightFormat format, bool gated, int stored>
-class WeightRun {
-  public:
-    __device__ WeightRun(const TileArgs& args, StagedWeights<format, wide_warp_rows> (&stages)[stored],
-                         int tile, int step, int count)
-        : args_(args), stages_(stages), tile_(tile), step_(step), count_(count) {
-        go_to(tile);
-        for (int i = 0; i < stored - 1; ++i) copy();
-    }
-    // Reads step `at`, which is the next one, and starts the copy of a later one.
-    __device__ __forceinline__ void take(int at, typename RowUnit<format>::Raw (&raw)[2]) {
-        wait_for_earlier_copies<stored - 2>();
-        __syncwarp();
-        read_staged(stages_[at % stored], raw);
-        copy();
-    }
-
-  private:
-    __device__ __forceinline__ void go_to(int tile) {
-        const TilePlace place = place_of<gated>(args_, tile);
-        const int warp = static_cast<int>(threadIdx.x) / 32;
-        weights_.go_to(place.weights, gated ? place.up : place.weights,
-                       place.first_row + warp * (gated ? wide_warp_rows / 2 : wide_warp_rows));
-    }
-    __device__ __forceinline__ void copy() {
-        if (copied_ < count_) {
-            if (step_ == args_.steps) {
-                step_ = 0;
-                go_to(++tile_);
-            }
-            weights_.copy(step_++, stages_[copied_++ % stored]);
-        }
-        end_of_copies();
-    }
-
-    const TileArgs& args_;
-    WarpWeights<format, gated, wide_warp_rows> weights_;
-    StagedWeights<format, wide_warp_rows> (&stages_)[stored];
-    int tile_, step_, count_, copied_ = 0;
-};
-
-// sum = the tile's weights times x over the steps [begin, end) of the run.
-template <WeightFormat format, int x_rows, class Weights, class X>
-__device__ __forceinline__ void multiply_steps(Weights& weights, X& x, int begin, int end,
-                                               float (&sum)[x_rows / 2]) {
+// sum = the weights of the warpgroup times x over `count` steps.
+template <WeightFormat format, bool gated, class Shape>
+__device__ __forceinline__ void multiply_steps(WideReader<WideShared<format, Shape>>& reader, int count,
+                                               WideSums<Shape>& sum) {
     using Unit = RowUnit<format>;
-    typename Unit::Raw raw[2];
-    std::uint32_t halves[2][2][4];  // of a piece of 32 columns in use and of the one before: 2 products of 16
+    constexpr int slabs = Shape::slabs;
+    typename Unit::Raw raw[slabs][2];
+    std::uint32_t halves[2][2][4];  // of 32 columns of a slab, in use and the ones before: 2 products of 16
 #pragma unroll
-    for (int i = 0; i < x_rows / 2; ++i) sum[i] = 0;
-    keep(sum);
-    for (int step = begin; step < end; ++step) {
-        weights.take(step, raw);
+    for (auto& slab : sum) {
+#pragma unroll
+        for (float& each : slab) each = 0;
+        keep(slab);
+    }
+    for (int step = 0; step < count; ++step) {
+        const auto& stage = reader.shared.weights[reader.weights.take()];
+#pragma unroll
+        for (int slab = 0; slab < slabs; ++slab) read_stage<format, gated>(stage, slab, raw[slab]);
         std::uint64_t columns = 0;
 #pragma unroll
-        for (int piece = 0; piece < 4; ++piece) {
-            const int chunk = 2 * step + piece / 2;
-            if (piece % 2 == 0) columns = x.take(chunk);
-            auto& now = halves[piece % 2];
+        for (int i = 0; i < 4 * slabs; ++i) {
+            const int piece = i / slabs, slab = i % slabs;
+            if (i % (2 * slabs) == 0) columns = describe(reader.shared.x[reader.x.take()]);
+            auto& now = halves[i % 2];
             wait_for_products<1>();  // the last ones with these registers
             keep(now);
-            if (piece % 2 == 1 && chunk > 2 * begin) x.release(chunk - 1);
-            const uint4 a = Unit::halves(raw[0], piece), b = Unit::halves(raw[1], piece);
+            if (i % (2 * slabs) == 1) reader.x.release_before();
+            if (i == 1) reader.weights.release_before();
+            const uint4 a = Unit::halves(raw[slab][0], piece), b = Unit::halves(raw[slab][1], piece);
             now[0][0] = a.x, now[0][1] = b.x;
             now[0][2] = a.y, now[0][3] = b.y;
             now[1][0] = a.z, now[1][1] = b.z;
@@ -155,72 +68,196 @@ __device__ __forceinline__ void multiply_steps(Weights& weights, X& x, int begin
             begin_products();
 #pragma unroll
             for (int k = 0; k < 2; ++k)
-                multiply<true>(sum, now[k], advanced(columns, (piece % 2 * 2 + k) * 32));
+                multiply<true>(sum[slab], now[k], advanced(columns, (piece % 2 * 2 + k) * 32));
             end_of_products();
         }
     }
     wait_for_products<0>();
-    keep(sum);
-    x.release(2 * end - 1);
+    for (auto& slab : sum) keep(slab);
 }
 
-// A worker has one block for each piece of x_rows rows of x, see tile_product().
-template <WeightFormat format, bool gated, int x_rows>
-__global__ void __launch_bounds__(wide_threads, 1) wide_product(const __grid_constant__ TileArgs args) {
-    extern __shared__ __align__(1024) unsigned char memory[];
-    using Shared = WideShared<format, x_rows>;
-    auto& shared = *reinterpret_cast<Shared*>(memory);
-    const MatmulArgs& a = args.matmul;
-    const int worker = static_cast<int>(blockIdx.x) / args.pieces;
-    const int piece = static_cast<int>(blockIdx.x) % args.pieces, first_x = piece * x_rows;
-    const std::int64_t first_of_run = first_step(args, worker);
-    const int count = static_cast<int>(first_step(args, worker + 1) - first_of_run);
-    int tile = static_cast<int>(first_of_run / args.steps);
-    int begin = static_cast<int>(first_of_run % args.steps);
-    let_next_kernel_begin();
-    WeightRun<format, gated, Shared::steps> weights(args, shared.weights[threadIdx.x / 32], tile, begin,
-                                                    count);
-    XRun<Shared, x_rows> x(shared);
-    wait_for_earlier_kernels();
-    x.begin(static_cast<const __half*>(a.x) + static_cast<std::int64_t>(first_x) * args.steps * step_columns,
-            2 * begin, 2 * args.steps, 2 * count);
+// Where a thread's sums of a tile go.
+template <bool gated, class Shape>
+class TileOutput {
+  public:
+    __device__ TileOutput(const TileArgs& args, int tile, int piece)
+        : args_(args.matmul), place_(place_of<gated, Shape::weights>(args, tile)) {
+        int t = static_cast<int>(threadIdx.x);
+        asm volatile("" : "+r"(t));  // computed here, not kept in registers while products need them
+        warp_ = t / 32;
+        row_ = place_.first_row + t % 32 / 4;
+        x_row_ = piece * Shape::rows + t % 4 * 2;
+    }
+    // Writes quad n of the sums, see quad_of().
+    __device__ __forceinline__ void put_quad(int n, float4 sum) const {
+        constexpr int each = slab_quads<Shape>;
+        const int row = row_ + first_row_of<gated, Shape::slabs>(warp_, n / each), x_row = x_row_ + n % each * 8;
+        put<gated>(args_, place_, row, x_row, sum.x, sum.z);
+        put<gated>(args_, place_, row, x_row + 1, sum.y, sum.w);
+        if (gated) return;
+        put<gated>(args_, place_, row + 8, x_row, sum.z, 0);
+        put<gated>(args_, place_, row + 8, x_row + 1, sum.w, 0);
+    }
 
-    for (int run = 0; run < count; ++tile, begin = 0) {
-        const int end = min(args.steps, begin + count - run);
-        float sum[x_rows / 2];
-        multiply_steps<format, x_rows>(weights, x, run, run + end - begin, sum);
-        run += end - begin;
-        if (end - begin < args.steps &&
-            !add_parts<wide_threads>(args, tile, worker, piece, begin == 0,
-                                     reinterpret_cast<float(&)[x_rows / 16][8]>(sum)))
-            continue;
-        const TilePlace place = place_of<gated>(args, tile);
-        const int t = static_cast<int>(threadIdx.x);
-        const int row = t / 32 * (gated ? 8 : 16) + t % 32 / 4, x_row = first_x + t % 4 * 2;
+  private:
+    const MatmulArgs& args_;
+    TilePlace place_;
+    int warp_, row_, x_row_;
+};
+
+// The sum of a tile that several workers have parts of: each has written its own, and adds up a share of the
+// elements of all, in the order of the columns.
+template <bool gated, class Shape>
+class SharedTile {
+  public:
+    __device__ SharedTile(const TileArgs& args, int tile, const WideRun& run)
+        : args_(args), tile_(tile), worker_(run.worker), piece_(run.piece) {
+        const std::int64_t begin = static_cast<std::int64_t>(tile) * args.steps;
+        first_ = worker_of(args, begin);
+        workers_ = worker_of(args, begin + args.steps - 1) - first_ + 1;
+    }
+    __device__ __forceinline__ void write(bool beginning, const WideSums<Shape>& sum) const {
+        float4* to = part_of<quads / 2, multiplying_threads>(args_, worker_, piece_, beginning);
 #pragma unroll
-        for (int i = 0; i < x_rows / 2; ++i) {
-            if (gated && sum_row(i) > 0) continue;
-            put<gated>(a, place, place.first_row + row + sum_row(i), x_row + sum_column(i), sum[i],
-                       gated ? sum[i + 2] : 0.0f);
+        for (int n = 0; n < quads; ++n)
+            to[n * multiplying_threads] = quad_of(sum, n);
+        __threadfence();
+        meet_at(1, multiplying_threads);
+        if (threadIdx.x == 0) atomicAdd(&counter(), 1);
+    }
+    // Waits for the others. Their blocks all run: there are at most as many as multiprocessors.
+    __device__ __forceinline__ void add() const {
+        if (threadIdx.x == 0) {
+            while (written() < workers_) {}
+            if (atomicAdd(&counter(), 1) == 2 * workers_ - 1) counter() = 0;
         }
+        meet_at(1, multiplying_threads);
+        const TileOutput<gated, Shape> out(args_, tile_, piece_);
+        const int me = worker_ - first_, end = quads * (me + 1) / workers_;
+        for (int n = quads * me / workers_; n < end; n += at_once) add_quads(out, n, min(at_once, end - n));
+    }
+
+  private:
+    static constexpr int at_once = 8;
+
+    // Of `count` quads from n on. Loads many at once, because each takes long.
+    __device__ __forceinline__ void add_quads(const TileOutput<gated, Shape>& out, int n, int count) const {
+        float4 sum[at_once] = {};
+#pragma unroll 2
+        for (int i = 0; i < workers_; ++i) {
+            const float4* part =
+                part_of<quads / 2, multiplying_threads>(args_, first_ + i, piece_, i == 0) +
+                n * multiplying_threads;
+            float4 v[at_once];
+#pragma unroll
+            for (int q = 0; q < at_once; ++q)
+                v[q] = q < count ? written_elsewhere(part + q * multiplying_threads) : float4{};
+#pragma unroll
+            for (int q = 0; q < at_once; ++q) {
+                sum[q].x += v[q].x;
+                sum[q].y += v[q].y;
+                sum[q].z += v[q].z;
+                sum[q].w += v[q].w;
+            }
+        }
+#pragma unroll
+        for (int q = 0; q < at_once; ++q)
+            if (q < count) out.put_quad(n + q, sum[q]);
+    }
+    __device__ int& counter() const { return args_.matmul.counters[tile_ * args_.pieces + piece_]; }
+    __device__ int written() const {
+        int value;
+        asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(&counter()) : "memory");
+        return value;
+    }
+
+    const TileArgs& args_;
+    int tile_, worker_, piece_, first_, workers_;
+};
+
+// The warpgroups of a block: they multiply, and write or share the sums.
+template <WeightFormat format, bool gated, class Shape>
+__device__ __forceinline__ void multiply_run(const TileArgs& args, const WideRun& run,
+                                             WideShared<format, Shape>& shared) {
+    WideReader<WideShared<format, Shape>> reader(shared);
+    int tile = run.tile, begin = run.begin;
+    for (int done = 0; done < run.count; ++tile, begin = 0) {
+        const int steps = min(args.steps - begin, run.count - done);
+        WideSums<Shape> sum;
+        multiply_steps<format, gated, Shape>(reader, steps, sum);
+        done += steps;
+        if (steps < args.steps) {
+            SharedTile<gated, Shape>(args, tile, run).write(begin == 0, sum);
+            continue;
+        }
+        const TileOutput<gated, Shape> out(args, tile, run.piece);
+#pragma unroll
+        for (int n = 0; n < quads; ++n) out.put_quad(n, quad_of(sum, n));
+    }
+    // The tiles at both ends of the run.
+    if (run.begin > 0 || run.count < args.steps) SharedTile<gated, Shape>(args, run.tile, run).add();
+    if (tile - 1 != run.tile && (run.begin + run.count) % args.steps != 0)
+        SharedTile<gated, Shape>(args, tile - 1, run).add();
+}
+
+// A worker has one block for each piece of Shape::rows rows of x, see tile_product().
+template <WeightFormat format, bool gated, class Shape>
+__global__ void __launch_bounds__(wide_threads, 1) wide_product(const __grid_constant__ WideArgs args) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto& shared = *reinterpret_cast<WideShared<format, Shape>*>(memory);
+    const WideRun run(args.tiles);
+    let_next_kernel_begin();
+    shared.start();
+    if (threadIdx.x >= multiplying_threads) {
+        give_registers<copying_registers>();
+        StageSource<format, gated, Shape>(args, run, shared).copy(run.count);
+    } else {
+        take_registers<multiplying_registers>();
+        wait_for_earlier_kernels();
+        multiply_run<format, gated, Shape>(args.tiles, run, shared);
     }
 }
 
-template <WeightFormat format, int x_rows>
-void launch_wide_tiles_of(const TileArgs& args, const Stream& stream) {
-    using Shared = WideShared<format, x_rows>;
+// The planes that bulk copies bring, as matrices of bytes.
+template <WeightFormat format, class Shape>
+void describe_planes(WideArgs& args) {
+    using Bytes = StagedBytes<format>;
+    using Stage = WideStage<format, Shape>;
+    const MatmulArgs& a = args.tiles.matmul;
+    for (int m = 0; m < a.matrices; ++m) {
+        const DeviceMatrix& w = a.matrix[m];
+        const std::int64_t units = w.columns / 32;
+        if constexpr (Bytes::row > 0) {
+            args.quants[m] = tensor_map({w.quants, w.rows, units * (Bytes::row / step_units)}, Bytes::row,
+                                        Stage::box_weights, swizzles_quants<format>);
+        } else {
+            args.quants[m] = tensor_map({w.quants, groups_of(w.rows), units * Bytes::pair_quants},
+                                        step_units * Bytes::pair_quants, Stage::box_groups, false);
+        }
+        if constexpr (Bytes::high > 0)
+            args.high[m] = tensor_map({w.high, groups_of(w.rows), units * Bytes::high},
+                                      step_units * Bytes::high, Stage::box_groups, false);
+    }
+}
+
+template <WeightFormat format, class Shape>
+void launch_wide_product(const TileArgs& tiles, const Stream& stream) {
+    using Shared = WideShared<format, Shape>;
+    WideArgs args;
+    args.tiles = tiles;
+    describe_planes<format, Shape>(args);
     const auto kernel =
-        args.matmul.gated ? wide_product<format, true, x_rows> : wide_product<format, false, x_rows>;
+        tiles.matmul.gated ? wide_product<format, true, Shape> : wide_product<format, false, Shape>;
     cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)),
                "shared memory of a tiled product");
-    launch_early("tiled product", kernel, {args.pieces * args.matmul.workers, wide_threads, sizeof(Shared)},
-                 stream, args);
+    launch_early("tiled product", kernel,
+                 {tiles.pieces * tiles.matmul.workers, wide_threads, sizeof(Shared)}, stream, args);
 }
 
 template <WeightFormat format>
-void launch_wide_tiles_of(const TileArgs& args, int x_rows, const Stream& stream) {
-    if (x_rows == 128) return launch_wide_tiles_of<format, 128>(args, stream);
-    launch_wide_tiles_of<format, 256>(args, stream);
+void launch_wide_tiles_of(const TileArgs& args, int slabs, const Stream& stream) {
+    if (slabs == 2) return launch_wide_product<format, WideShape<2>>(args, stream);
+    launch_wide_product<format, WideShape<1>>(args, stream);
 }
 
 }  // namespace voltpile::llm

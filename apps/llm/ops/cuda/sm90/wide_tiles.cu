@@ -45,9 +45,17 @@ void arrange(const void* x, int rows, int columns, int piece_rows, void* out, co
         stream, static_cast<const __half*>(x), rows, columns, piece_rows, static_cast<__half*>(out));
 }
 
-// Returns the rows of x of a block: as few as take all, which leaves most of the weights to each block.
-int piece_rows_for(int rows) {
-    return rows <= 128 ? 128 : wide_rows;
+constexpr int most_pieces = 16;  // of one launch
+
+// The shape of tiles: as few rows of x as take all, because more weights then share each x that is read.
+struct Division {
+    int slabs, weights, piece_rows;
+};
+Division division_for(int rows) {
+    using Few = WideShape<2>;
+    using Many = WideShape<1>;
+    static_assert(wide_rows == Many::rows);
+    return rows <= Few::rows ? Division{2, Few::weights, Few::rows} : Division{1, Many::weights, Many::rows};
 }
 int pieces(int rows, int piece_rows) {
     return (rows + piece_rows - 1) / piece_rows;
@@ -60,7 +68,7 @@ std::size_t x_bytes(const MatmulArgs& args, int rows, int piece_rows) {
 
 std::size_t wide_scratch_bytes(const MatmulArgs& args, int rows, int piece_rows, int multiprocessors) {
     return x_bytes(args, rows, piece_rows) +
-           2 * sizeof(float) * tile_weights * piece_rows * static_cast<std::size_t>(multiprocessors);
+           2 * sizeof(float) * tile_weights * wide_rows * static_cast<std::size_t>(multiprocessors);
 }
 
 }  // namespace
@@ -68,19 +76,23 @@ std::size_t wide_scratch_bytes(const MatmulArgs& args, int rows, int piece_rows,
 // Multiplies as many rows at a time as fit in the scratch memory, the counters and the multiprocessors.
 void launch_wide_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int multiprocessors,
                        const Stream& stream) {
-    const int piece_rows = piece_rows_for(args.rows);
-    const auto fits = [&](int rows) {
+    const auto [slabs, weights, piece_rows] = division_for(args.rows);
+    TileArgs tiles = tile_args(args, piece_rows, weights);
+    const auto fits = [&, piece_rows = piece_rows](int rows) {
         return wide_scratch_bytes(args, rows, piece_rows, multiprocessors) <= scratch_bytes &&
                pieces(rows, piece_rows) <= multiprocessors &&
-               tiles_of(args) * pieces(rows, piece_rows) <= most_tiles;
+               tiles.tiles * pieces(rows, piece_rows) <= most_tiles;
     };
-    int each = pieces(args.rows, piece_rows) * piece_rows;
+    // Of more pieces too few workers would have a share to be equal on all multiprocessors.
+    int each = min(pieces(args.rows, piece_rows), most_pieces) * piece_rows;
     while (each > 0 && !fits(each)) each -= piece_rows;
     if (each == 0) throw DeviceError("a matrix product needs more scratch memory");
     for (int row = 0; row < args.rows; row += each) {
-        MatmulArgs some = args;
+        MatmulArgs& some = tiles.matmul;
+        some = args;
         some.rows = min(each, args.rows - row);
-        some.workers = tile_workers(args, multiprocessors / pieces(some.rows, piece_rows));
+        tiles.pieces = pieces(some.rows, piece_rows);
+        some.workers = workers_of(tiles, multiprocessors / tiles.pieces);
         some.x = args.scratch;
         some.scratch = args.scratch + x_bytes(args, some.rows, piece_rows);
         some.out = static_cast<std::uint8_t*>(args.out) +
@@ -88,12 +100,11 @@ void launch_wide_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int mu
         const auto* x = static_cast<const std::uint8_t*>(args.x) +
                         static_cast<std::int64_t>(row) * args.matrix[0].columns * 2;
         arrange(x, some.rows, args.matrix[0].columns, piece_rows, args.scratch, stream);
-        const TileArgs tiles = tile_args(some, piece_rows);
-        with_format(args.matrix[0].format, [&](auto format) {
+        with_format(args.matrix[0].format, [&, slabs = slabs](auto format) {
             if constexpr (format.value == WeightFormat::F16)
                 throw DeviceError("wide tiles take quantized weights only");
             else
-                launch_wide_tiles_of<format.value>(tiles, piece_rows, stream);
+                launch_wide_tiles_of<format.value>(tiles, slabs, stream);
         });
     }
 }
