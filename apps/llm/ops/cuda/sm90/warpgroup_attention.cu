@@ -58,18 +58,6 @@ __device__ void copy_context(const AttentionArgs& a, const View& view, Shared<wi
     }
 }
 
-// Sets the output of empty rows to 0.
-__device__ void clear_empty_rows(const AttentionArgs& a) {
-    const int t = static_cast<int>(threadIdx.x) % warpgroup_threads;
-    const int blocks = static_cast<int>(gridDim.x * gridDim.y);
-    const int block = static_cast<int>(blockIdx.y * gridDim.x + blockIdx.x);
-    for (int row = block; row < a.batch.rows; row += blocks) {
-        if (a.batch.sequence[row] >= 0) continue;
-        for (int i = t; i < a.heads * a.head_dim; i += warpgroup_threads)
-            out_head(a, row, 0)[i] = __half(0.0f);
-    }
-}
-
 // Grid: (KV heads, pieces, spans).
 template <int width>
 __global__ void __launch_bounds__(block_threads, 1)
@@ -78,7 +66,7 @@ __global__ void __launch_bounds__(block_threads, 1)
     auto& shared = *reinterpret_cast<Shared<width>*>(memory);
     const int t = static_cast<int>(threadIdx.x);
     if (t < 32) {
-        const Piece piece = find_piece(a, static_cast<int>(blockIdx.y));
+        const Piece piece = find_piece<block_rows>(a, static_cast<int>(blockIdx.y), 2);
         if (t == 0) shared.piece = piece;
     }
     if (t == 32) {
@@ -91,15 +79,20 @@ __global__ void __launch_bounds__(block_threads, 1)
     }
     __syncthreads();
     const bool copies = uniform(t / warpgroup_threads) == warpgroups;
+    const auto clear_rows = [&] {
+        clear_empty_rows(a, t % warpgroup_threads, warpgroup_threads,
+                         static_cast<int>(blockIdx.y * gridDim.x + blockIdx.x),
+                         static_cast<int>(gridDim.x * gridDim.y));
+    };
     if (shared.piece.sequence < 0) {
-        if (copies && blockIdx.z == 0) clear_empty_rows(a);
+        if (copies && blockIdx.z == 0) clear_rows();
         return;
     }
     const View view(a, shared.piece, spans);
     if (copies) {
         give_registers<40>();
         if (view.begin < view.end) copy_context<width>(a, view, shared);
-        if (blockIdx.z == 0) clear_empty_rows(a);
+        if (blockIdx.z == 0) clear_rows();
     } else {
         take_registers<232>();
         if (view.begin < view.end) Rows<width>(a, spans, view, shared).compute();
