@@ -240,7 +240,7 @@ void bench_pass(Bench& bench, WeightFormat format, WeightFormat better) {
 
 int main(int argc, char** argv) {
     try {
-        // bench_llm_ops [all | pass | small | attention | products | experts] [batch-invariant]
+        // bench_llm_ops [all | pass | small | attention | latent | products | experts] [batch-invariant]
         Bench bench(argc > 2 && std::string_view(argv[2]) == "batch-invariant");
         // The operations mostly read, so the reference is the read rate; a copy has a lower rate.
         const double rate = gpu_read_rate(0, std::int64_t{1} << 30, bench.ops->stream()) / 1e9;
@@ -252,6 +252,7 @@ int main(int argc, char** argv) {
         }
         if (what == "all" || what == "small") bench_small(bench);
         if (what == "all" || what == "attention") bench_attention(bench, rate);
+        if (what == "all" || what == "latent") bench_latent(bench, rate);
         if (what == "all" || what == "products") bench_products(bench, rate);
         if (what == "all" || what == "experts") bench_experts(bench, rate);
     } catch (const std::exception& error) {

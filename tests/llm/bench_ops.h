@@ -106,10 +106,15 @@ struct Sequences {
     BatchView view;
     KvLayer cache;
 };
+// What a token has in the cache.
+struct CachedHeads {
+    int count = kv_heads, dim = head_dim;
+    bool latent = false;  // values are the keys
+};
 
 // Returns a batch of `count` sequences with `fresh` new rows each, the last of `context` tokens.
 inline Sequences sequences(Bench& bench, int count, int fresh, int context,
-                           KvElement element = KvElement::F16) {
+                           KvElement element = KvElement::F16, const CachedHeads& cached_heads = {}) {
     const int pages = (context + kv_page_tokens - 1) / kv_page_tokens;
     std::vector<std::int32_t> token, position, sequence, begin, table, logit;
     for (int s = 0; s < count; ++s) {
@@ -137,16 +142,18 @@ inline Sequences sequences(Bench& bench, int count, int fresh, int context,
     v.page_table = bench.up(table);
     v.logit_row = bench.up(logit);
     // Any bytes are quants or codes.
-    const int cached = count * pages * kv_page_tokens * kv_heads;
+    const auto dim = static_cast<std::size_t>(cached_heads.dim);
+    const int cached = count * pages * kv_page_tokens * cached_heads.count;
     const auto numbers = [&] {
-        return bench.halves(cached, static_cast<int>(kv_number_bytes(element, head_dim) / 2)).data;
+        return bench.halves(cached, static_cast<int>(kv_number_bytes(element, dim) / 2)).data;
     };
     const auto scales = [&]() -> void* {
         if (element == KvElement::F16) return nullptr;
         if (element == KvElement::I8) return bench.floats(1, cached).data;
-        return bench.halves(cached, static_cast<int>(kv_scale_bytes(element, head_dim) / 2)).data;
+        return bench.halves(cached, static_cast<int>(kv_scale_bytes(element, dim) / 2)).data;
     };
-    result.cache = {numbers(), numbers(), element, scales(), scales()};
+    void* const keys = numbers();
+    result.cache = {keys, cached_heads.latent ? keys : numbers(), element, scales(), scales()};
     return result;
 }
 
@@ -163,5 +170,6 @@ inline QkvSettings settings(Bench& bench) {
 }
 
 void bench_experts(Bench& bench, double read_gbs);
+void bench_latent(Bench& bench, double read_gbs);
 
 }  // namespace voltpile::llm

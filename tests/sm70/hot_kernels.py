@@ -69,6 +69,10 @@ def attention():
                         2 * 128 * head / 8, "GB/s of cache", MEMORY, turns={"HMMA": 2}, distinct=0.5, whole=True)
     yield HotKernel("decode_split<128, 0, true>", "decode attention with RoPE, fp16 cache", ("HMMA", "LDG", "MUFU"), "turn", 2 * 128 * 256 / 8,
                     "GB/s of cache", MEMORY, turns={"HMMA": 2}, distinct=0.5, whole=True)
+    # A turn is a tile of 32 latent vectors of 576 numbers.
+    yield HotKernel("attend_latent<1, 1>", "latent attention, 16 rows", ("HMMA", "MUFU"), "turn", 32 * 2 * 576 / 8, "GB/s of cache", MEMORY,
+                    distinct=0.5)
+    yield HotKernel("attend_latent<2, 1>", "latent attention, 32 rows", ("HMMA", "MUFU"), "HMMA", 512e-3, "TFLOP/s", distinct=0.5)
 
 
 def collectives():

@@ -20,6 +20,7 @@
 #include "llm/ops/cuda/heads.h"
 #include "llm/ops/cuda/host_experts.h"
 #include "llm/ops/cuda/joint_sums.h"
+#include "llm/ops/cuda/latent_attention.h"
 #include "llm/ops/cuda/loader.h"
 #include "llm/ops/cuda/product.h"
 #include "llm/ops/cuda/rows.h"
@@ -323,6 +324,8 @@ void CudaOps::attention(HiddenRows qkv, const QkvSettings& settings, const Batch
                         const KvLayer& cache, const AttentionSettings& attention, HiddenRows out) {
     if (batch.rows == 0) return;
     const AttentionArgs args = attention_args(qkv, settings, batch, cache, attention, out);
+    if (!batch_invariant_ && takes_latent_attention(args, settings.rope_dims))
+        return launch_latent_attention(args, scratch_.size(), info_.multiprocessors, stream_);
     if (!tensor_cores_take(settings.head_dim) || attention.soft_cap > 0)
         return launch_plain_attention(args, stream_);
     check_attention(args);
