@@ -272,7 +272,8 @@ class Ops {
     // from 0, or from max(0, position - window + 1) if window > 0. capped(s) = soft_cap * tanh(s / soft_cap)
     // if soft_cap > 0, otherwise s. qkv: as rope_and_store leaves it. out: (rows, heads * head_dim), 0 in
     // empty rows; out.columns is the row stride and may be larger, and the columns beyond heads * head_dim
-    // keep their values.
+    // keep their values. Where the cache's values are its keys, the first rope_dims columns of each head of
+    // out are unspecified.
     virtual void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                            const KvLayer& cache, const AttentionSettings& attention, HiddenRows out) = 0;
 
