@@ -1,5 +1,7 @@
 #include "llm/ops/cuda/latent_attention.h"
 
+#include <climits>
+
 #include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/latent_rows.cuh"
 
@@ -53,25 +55,23 @@ LatentKernel choose_kernel(std::int64_t rows, int most_bytes) {
     const bool copies = device_copies_alone();
     const auto fits = [&](const LatentKernel& kernel) { return copies && kernel.shared_bytes <= most_bytes; };
     if (rows <= 16) return fits(kernel_of<1, 2>()) ? kernel_of<1, 2>() : kernel_of<1, 1>();
-#if VOLTPILE_SM90
+#if VOLTPILE_SM90  // Other builds are for GPUs without memory for 64 rows.
+    if (rows > 32 && current_compute_capability() == 90) return latent_prompt_kernel();
     if (rows > 32 && fits(kernel_of<4, 2>())) return kernel_of<4, 2>();
 #endif
     return fits(kernel_of<2, 2>()) ? kernel_of<2, 2>() : kernel_of<2, 1>();
 }
 
-// Returns the number of parts that takes the least time, in units of what a block takes for a tile. pieces:
-// of the launch; blocks: that run at once.
-int choose_parts(std::int64_t pieces, int blocks, int context, std::int64_t fit) {
-    constexpr std::int64_t block_costs = 3, join_costs = 4;
+// Returns the number of parts, at most `fit`, that takes the least time, in units of what a block takes for a
+// tile. pieces: of the launch; blocks: that run at once.
+int choose_parts(int pieces, int blocks, int context, int fit) {
+    constexpr int block_costs = 3, join_costs = 4, most_waves = 4;
     const int tiles = (context + latent_tokens - 1) / latent_tokens;
-    const auto most = static_cast<int>(
-        min(min(static_cast<std::int64_t>(tiles), fit), static_cast<std::int64_t>(most_latent_parts)));
-    int best = 1;
-    std::int64_t least = INT64_MAX;
-    for (int parts = 1; parts <= most; ++parts) {
-        const std::int64_t waves = (pieces * parts + blocks - 1) / blocks;
-        const std::int64_t costs =
-            waves * ((tiles + parts - 1) / parts + block_costs) + (parts > 1 ? join_costs : 0);
+    const int most = min(min(tiles, fit), min(most_latent_parts, most_waves * blocks / max(pieces, 1)));
+    int best = 1, least = INT_MAX;
+    for (int parts = 1; parts <= max(most, 1); ++parts) {
+        const int waves = (pieces * parts + blocks - 1) / blocks;
+        const int costs = waves * ((tiles + parts - 1) / parts + block_costs) + (parts > 1 ? join_costs : 0);
         if (costs < least) best = parts;
         least = min(least, costs);
     }
@@ -101,17 +101,18 @@ class Launcher {
         const std::int64_t rows = std::int64_t{args_.batch.rows} * args_.heads;
         const LatentKernel kernel = choose_kernel(rows, most_bytes_);
         // Each sequence needs at most one more piece than its share of the rows.
-        run(kernel, share, (rows + kernel.rows - 1) / kernel.rows,
-            static_cast<int>(rows / kernel.rows) + args_.batch.sequences);
+        const auto pieces = static_cast<int>((rows + kernel.rows - 1) / kernel.rows);
+        run(kernel, share, pieces, pieces + args_.batch.sequences);
     }
 
   private:
     // pieces: expected; blocks: enough for any.
-    void run(const LatentKernel& kernel, LatentShare share, std::int64_t pieces, int blocks) const {
+    void run(const LatentKernel& kernel, LatentShare share, int pieces, int blocks) const {
         const auto places = static_cast<std::size_t>(max(share.places(args_.batch), 1));
         const std::size_t part_bytes = places * args_.heads * latent_part_floats * sizeof(float);
-        share.parts = choose_parts(pieces, multiprocessors_ * blocks_at_once(kernel), args_.batch.max_context,
-                                   static_cast<std::int64_t>(scratch_bytes_ / part_bytes));
+        const auto fit = static_cast<int>(min(scratch_bytes_ / part_bytes, std::size_t{most_latent_parts}));
+        share.parts =
+            choose_parts(pieces, multiprocessors_ * blocks_at_once(kernel), args_.batch.max_context, fit);
         cuda_check(cudaFuncSetAttribute(kernel.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         kernel.shared_bytes),
                    "shared memory of the attention");

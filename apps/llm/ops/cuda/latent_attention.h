@@ -35,6 +35,8 @@ struct LatentKernel {
     int shared_bytes;
     bool two_fit;  // blocks of a multiprocessor, if it has memory for them
 };
+// The kernel of GPUs of compute capability 9.0 for prompts; only if VOLTPILE_SM90 is 1.
+LatentKernel latent_prompt_kernel();
 
 // Returns whether launch_latent_attention() computes this on the current GPU. rope_dims: of QkvSettings.
 bool takes_latent_attention(const AttentionArgs& args, int rope_dims);

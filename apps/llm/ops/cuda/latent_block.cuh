@@ -65,7 +65,7 @@ struct LatentView {
         part_tokens = tokens_of_part(piece.position + piece.rows / a.heads, parts);
         first = static_cast<int>(blockIdx.y) * part_tokens;
         last = min(piece.position + last_row / a.heads, first + part_tokens - 1);
-        common_last = piece.position + piece.first_row / a.heads;
+        common_last = min(piece.position + piece.first_row / a.heads, last);
     }
 };
 
