@@ -116,14 +116,16 @@ TEST_P(OpsLatentAttentionTest, IgnoresTheCacheBehindASequence) {
 
 // A number that is not finite must reach the norm that detects it.
 TEST_P(OpsLatentAttentionTest, PassesNanOn) {
-    const Batch batch = make_batch({{{300, 1}}}, random_);
-    const auto qkv = normals(18 * key);
-    const auto pages = static_cast<std::int64_t>(batch.page_table.size());
-    auto keys = cache_data(KvElement::F16, pages * kv_page_tokens, key).keys;
-    keys[static_cast<std::size_t>(batch.page_table[3] * kv_page_tokens * key) + 7] =
-        half_from_float(std::numeric_limits<float>::quiet_NaN());
-    Side side(GetParam().make());
-    for (const float value : attend(side, batch, 16, qkv, keys)) ASSERT_TRUE(std::isnan(value));
+    for (const int fresh : {1, 40}) {
+        const Batch batch = make_batch({{{300, fresh}}}, random_);
+        const auto qkv = normals(std::int64_t{fresh} * 18 * key);
+        const auto pages = static_cast<std::int64_t>(batch.page_table.size());
+        auto keys = cache_data(KvElement::F16, pages * kv_page_tokens, key).keys;
+        keys[static_cast<std::size_t>(batch.page_table[3] * kv_page_tokens * key) + 7] =
+            half_from_float(std::numeric_limits<float>::quiet_NaN());
+        Side side(GetParam().make());
+        for (const float value : attend(side, batch, 16, qkv, keys)) ASSERT_TRUE(std::isnan(value)) << fresh;
+    }
 }
 
 }  // namespace

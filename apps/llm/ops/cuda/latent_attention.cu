@@ -65,13 +65,14 @@ LatentKernel choose_kernel(std::int64_t rows, int most_bytes) {
 // Returns the number of parts, at most `fit`, that takes the least time, in units of what a block takes for a
 // tile. pieces: of the launch; blocks: that run at once.
 int choose_parts(int pieces, int blocks, int context, int fit) {
-    constexpr int block_costs = 3, join_costs = 4, most_waves = 4;
+    constexpr int block_costs = 3, join_costs = 4, joined_in_a_tile = 32, most_waves = 4;
     const int tiles = (context + latent_tokens - 1) / latent_tokens;
     const int most = min(min(tiles, fit), min(most_latent_parts, most_waves * blocks / max(pieces, 1)));
     int best = 1, least = INT_MAX;
     for (int parts = 1; parts <= max(most, 1); ++parts) {
         const int waves = (pieces * parts + blocks - 1) / blocks;
-        const int costs = waves * ((tiles + parts - 1) / parts + block_costs) + (parts > 1 ? join_costs : 0);
+        const int joining = parts > 1 ? join_costs + parts / joined_in_a_tile : 0;
+        const int costs = waves * ((tiles + parts - 1) / parts + block_costs) + joining;
         if (costs < least) best = parts;
         least = min(least, costs);
     }
@@ -152,8 +153,10 @@ void launch_latent_attention(const AttentionArgs& args, std::size_t scratch_byte
     const Launcher launcher(args, scratch_bytes, multiprocessors, stream);
     const BatchView& batch = args.batch;
     if (batch.max_new <= most_alike) return launcher.run_short({1, max(batch.max_new, 1)});
-    launcher.run_long({batch.sequences > 1 ? 2 : 1, batch.max_new});
-    if (batch.sequences > 1) launcher.run_short({1, 1, 0, 1, false});
+    // Single tokens beside prompts need other pieces.
+    const bool mixed = batch.rows < batch.sequences * batch.max_new;
+    launcher.run_long({mixed ? 2 : 1, batch.max_new});
+    if (mixed) launcher.run_short({1, 1, 0, 1, false});
 }
 
 }  // namespace voltpile::llm

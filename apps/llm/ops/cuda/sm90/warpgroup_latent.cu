@@ -135,6 +135,7 @@ class WideRows {
 
   private:
     static constexpr int sums = half_values / 2;
+    static constexpr int steps = half_tokens / 16;  // of products with a half of the weights
 
     __device__ static void meet() {
         meet_at(1, computing_threads);
@@ -208,43 +209,42 @@ class WideRows {
                 softmax_[r].total += score[i];
             }
         }
+        // Mostly nothing larger has come.
+        if (__any_sync(0xffffffffu, factor[0] != 1 || factor[1] != 1)) {
 #pragma unroll
-        for (int i = 0; i < sums; ++i) sum_[i] *= factor[i % 4 / 2];
+            for (int i = 0; i < sums; ++i) sum_[i] *= factor[i % 4 / 2];
+        }
     }
 
-    // Multiplies the own half of the weights and then the other warpgroup's.
+    // Hands the weights over and multiplies them, then those of the other warpgroup.
     __device__ __forceinline__ void multiply_values(const float (&score)[half_tokens / 2]) {
-        constexpr int steps = half_tokens / 16;
         const int t = static_cast<int>(threadIdx.x) % warpgroup_threads;
-        const std::uint64_t values = describe(
-            &shared_.tiles[turn_.stage][(latent_rotated + warpgroup_ * half_values) / 64][0][0], chunk_bytes);
-        std::uint32_t weight[2 * steps][4];
+        std::uint32_t own[steps][4], others[steps][4];
 #pragma unroll
         for (int i = 0; i < half_tokens / 2; i += 2) {
             const __half2 pair = __floats2half2_rn(score[i], score[i + 1]);
-            weight[i / 8][i % 8 / 2] = *reinterpret_cast<const std::uint32_t*>(&pair);
+            own[i / 8][i % 8 / 2] = *reinterpret_cast<const std::uint32_t*>(&pair);
         }
 #pragma unroll
         for (int k = 0; k < steps; ++k)
-            shared_.weights[warpgroup_][k][t] =
-                make_uint4(weight[k][0], weight[k][1], weight[k][2], weight[k][3]);
+            shared_.weights[warpgroup_][k][t] = *reinterpret_cast<const uint4*>(&own[k]);
+        begin_value_products(own, warpgroup_);
         meet();
 #pragma unroll
-        for (int k = 0; k < steps; ++k) {
-            const uint4 other = shared_.weights[1 - warpgroup_][k][t];
-            weight[steps + k][0] = other.x;
-            weight[steps + k][1] = other.y;
-            weight[steps + k][2] = other.z;
-            weight[steps + k][3] = other.w;
-        }
+        for (int k = 0; k < steps; ++k)
+            *reinterpret_cast<uint4*>(&others[k]) = shared_.weights[1 - warpgroup_][k][t];
+        begin_value_products(others, 1 - warpgroup_);
+    }
+    // half: of the tile's tokens.
+    __device__ __forceinline__ void begin_value_products(std::uint32_t (&weight)[steps][4], int half) {
+        const std::uint64_t values = describe(
+            &shared_.tiles[turn_.stage][(latent_rotated + warpgroup_ * half_values) / 64][0][0], chunk_bytes);
         keep(sum_);
         keep(weight);
         begin_products();
 #pragma unroll
-        for (int k = 0; k < 2 * steps; ++k) {
-            const int half = k < steps ? warpgroup_ : 1 - warpgroup_;
-            multiply<false>(sum_, weight[k], advanced(values, (half * half_tokens + k % steps * 16) * 128));
-        }
+        for (int k = 0; k < steps; ++k)
+            multiply<false>(sum_, weight[k], advanced(values, (half * half_tokens + k * 16) * 128));
         end_of_products();
         keep(sum_);
     }
