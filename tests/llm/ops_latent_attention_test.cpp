@@ -68,6 +68,7 @@ TEST_P(OpsLatentAttentionTest, JoinsLongContexts) {
     check({{{2999, 1}, {15, 1}, {1023, 1}, {512, 1}}, 1}, 16);
     check({{{2047, 5}, {2, 1}}}, 8);
     check({{{1500, 70}}}, 3);
+    check({{{20, 300}}}, 1);
     check({{{700, 18}}}, 16);
 }
 
