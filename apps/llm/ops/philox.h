@@ -4,11 +4,7 @@
 
 #include <cstdint>
 
-#if defined(__CUDACC__)
-#define VOLTPILE_HOST_DEVICE __host__ __device__
-#else
-#define VOLTPILE_HOST_DEVICE
-#endif
+#include "llm/ops/host_device.h"
 
 namespace voltpile::llm {
 

@@ -11,11 +11,6 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr std::int8_t iq1_values[] = {-8, 0, 8};  // in eighths, as the offset of 0.125
-constexpr std::int8_t iq2_values[] = {8, 25, 43};
-constexpr std::int8_t iq3_xxs_values[] = {4, 12, 20, 28, 36, 44, 52, 62};
-constexpr std::int8_t iq3_s_values[] = {1, 3, 5, 7, 9, 11, 13, 15};
-
 template <class T>
 T block_word(const std::uint8_t* from, int index = 0) {
     T word;

@@ -1,18 +1,20 @@
 // The grids of GGUF's codebook formats: constants of the formats, as the gguf package has them. An entry has
 // the indices of 8 weights in 2 bits each (IQ1, IQ2), or of 4 weights in 4 bits each (IQ3), the first weight
-// in the lowest bits. The values that they stand for are in codebook_block.cpp.
+// in the lowest bits. Cores and GPUs share them.
 #pragma once
 
-#include <array>
 #include <cstdint>
+
+#include "llm/ops/codebooks/grids_1.h"
+#include "llm/ops/codebooks/grids_2.h"
+#include "llm/ops/codebooks/grids_3.h"
 
 namespace voltpile::llm {
 
-extern const std::array<std::uint16_t, 2048> iq1_grid;
-extern const std::array<std::uint16_t, 256> iq2_xxs_grid;
-extern const std::array<std::uint16_t, 512> iq2_xs_grid;
-extern const std::array<std::uint16_t, 1024> iq2_s_grid;
-extern const std::array<std::uint16_t, 256> iq3_xxs_grid;
-extern const std::array<std::uint16_t, 512> iq3_s_grid;
+// What the indices stand for.
+inline constexpr std::int8_t iq1_values[] = {-8, 0, 8};  // in eighths, as the offset of 0.125
+inline constexpr std::int8_t iq2_values[] = {8, 25, 43};
+inline constexpr std::int8_t iq3_xxs_values[] = {4, 12, 20, 28, 36, 44, 52, 62};
+inline constexpr std::int8_t iq3_s_values[] = {1, 3, 5, 7, 9, 11, 13, 15};
 
 }  // namespace voltpile::llm
