@@ -33,11 +33,19 @@ TEST(GpuMemory, CountsBitsPerWeight) {
     EXPECT_EQ(bits(WeightFormat::MXFP4), 4 + 8.0 / 32);                // as in files
     EXPECT_EQ(bits(WeightFormat::IQ4_NL), 4 + 16.0 / 32);              // as in files
     EXPECT_EQ(bits(WeightFormat::IQ4_XS), 4 + 8.0 / 32 + 16.0 / 256);  // scales of 6 bits in files
+    EXPECT_EQ(bits(WeightFormat::Q5_1), 5 + 32.0 / 32);                // as in files
+    EXPECT_EQ(bits(WeightFormat::Q4_1), bits(WeightFormat::Q5_1));
+    // Indices of 10 bits for 8 weights or of 9 bits for 4, signs, 8 bits of scales per 32 weights, and a
+    // 16-bit number per 256. Files of IQ2_XXS, IQ2_XS and IQ3_XXS have fewer bits of indices, signs and
+    // scales.
+    for (const WeightFormat format : {WeightFormat::IQ2_XXS, WeightFormat::IQ2_XS, WeightFormat::IQ2_S})
+        EXPECT_EQ(bits(format), 10.0 / 8 + 1 + 8.0 / 32 + 16.0 / 256);
+    for (const WeightFormat format : {WeightFormat::IQ3_XXS, WeightFormat::IQ3_S})
+        EXPECT_EQ(bits(format), 9.0 / 4 + 1 + 8.0 / 32 + 16.0 / 256);
     for (const WeightFormat format :
-         {WeightFormat::F32, WeightFormat::F16, WeightFormat::BF16, WeightFormat::Q4_1, WeightFormat::Q5_1})
+         {WeightFormat::F32, WeightFormat::F16, WeightFormat::BF16, WeightFormat::IQ1_S, WeightFormat::IQ1_M})
         EXPECT_EQ(bits(format), 16);
     EXPECT_EQ(bits(WeightFormat::Q5_0), bits(WeightFormat::Q8_0));
-    EXPECT_EQ(bits(WeightFormat::IQ3_S), bits(WeightFormat::Q6_K));
 }
 
 TEST(GpuMemory, PadsMatricesAndVectors) {

@@ -133,23 +133,31 @@ TEST(CpuOpsTest, ProductsKeepWhatIsNotFinite) {
 
 TEST_P(OpsMatrixTest, ConcatenatesMatricesOfDifferentFormats) {
     const std::int64_t columns = 512;
-    const auto q = weights(WeightFormat::Q4_K, 48, columns);
-    const auto k = weights(WeightFormat::Q6_K, 17, columns);
-    const auto v = weights(WeightFormat::F16, 19, columns);
-    for (const std::int64_t rows : {1, 4, 21}) {
-        const auto x = normals(rows * columns);
-        expect_same(
-            [&](Side& side) {
-                const auto a = side.ops->load_matrix(source(WeightFormat::Q4_K, 48, columns, q));
-                const auto b = side.ops->load_matrix(source(WeightFormat::Q6_K, 17, columns, k));
-                const auto c = side.ops->load_matrix(source(WeightFormat::F16, 19, columns, v));
-                const WeightMatrix* all[] = {a.get(), b.get(), c.get()};
-                const HiddenRows out =
-                    side.hidden(std::vector<float>(static_cast<std::size_t>(rows * 84)), 84);
-                side.ops->matmul(side.hidden(x, columns), all, out);
-                return side.down(out);
-            },
-            product_bound(WeightFormat::Q4_K));
+    struct Formats {
+        WeightFormat q, k, v;
+    };
+    // The second and third are one format on GPUs, or one layout with several grids.
+    for (const Formats& of : {Formats{WeightFormat::Q4_K, WeightFormat::Q6_K, WeightFormat::F16},
+                              Formats{WeightFormat::Q4_1, WeightFormat::Q5_1, WeightFormat::Q5_1},
+                              Formats{WeightFormat::IQ2_XXS, WeightFormat::IQ2_XS, WeightFormat::IQ2_S}}) {
+        const auto q = weights(of.q, 48, columns), k = weights(of.k, 17, columns),
+                   v = weights(of.v, 19, columns);
+        for (const std::int64_t rows : {1, 4, 21}) {
+            SCOPED_TRACE(std::string(name(of.q)) + ", " + std::to_string(rows) + " rows");
+            const auto x = normals(rows * columns);
+            expect_same(
+                [&](Side& side) {
+                    const auto a = side.ops->load_matrix(source(of.q, 48, columns, q));
+                    const auto b = side.ops->load_matrix(source(of.k, 17, columns, k));
+                    const auto c = side.ops->load_matrix(source(of.v, 19, columns, v));
+                    const WeightMatrix* all[] = {a.get(), b.get(), c.get()};
+                    const HiddenRows out =
+                        side.hidden(std::vector<float>(static_cast<std::size_t>(rows * 84)), 84);
+                    side.ops->matmul(side.hidden(x, columns), all, out);
+                    return side.down(out);
+                },
+                std::max({product_bound(of.q), product_bound(of.k), product_bound(of.v)}));
+        }
     }
 }
 
@@ -198,8 +206,9 @@ TEST_P(OpsMatrixTest, MultipliesGatedInEveryFormat) {
 
 TEST_P(OpsMatrixTest, MultipliesGatedOfTwoFormats) {
     const std::int64_t columns = 512, weights_count = 96;
-    for (const auto& [first, second] : {std::pair(WeightFormat::Q8_0, WeightFormat::F16),
-                                        std::pair(WeightFormat::F16, WeightFormat::Q4_K)}) {
+    for (const auto& [first, second] :
+         {std::pair(WeightFormat::Q8_0, WeightFormat::F16), std::pair(WeightFormat::F16, WeightFormat::Q4_K),
+          std::pair(WeightFormat::IQ3_XXS, WeightFormat::IQ3_S)}) {
         const auto gate = weights(first, weights_count, columns),
                    up = weights(second, weights_count, columns);
         for (const std::int64_t rows : {3, 40, 200}) {
@@ -226,7 +235,8 @@ TEST_P(OpsMatrixTest, MultipliesManyTiles) {
     for (const WeightFormat format :
          {WeightFormat::Q8_0, WeightFormat::Q4_0, WeightFormat::Q4_K, WeightFormat::Q5_K, WeightFormat::Q6_K,
           WeightFormat::MXFP4, WeightFormat::IQ4_NL, WeightFormat::IQ4_XS, WeightFormat::Q3_K,
-          WeightFormat::Q2_K}) {
+          WeightFormat::Q2_K, WeightFormat::Q4_1, WeightFormat::Q5_1, WeightFormat::IQ2_XXS,
+          WeightFormat::IQ2_XS, WeightFormat::IQ2_S, WeightFormat::IQ3_XXS, WeightFormat::IQ3_S}) {
         const auto first = weights(format, outputs, columns), second = weights(format, outputs, columns);
         for (const std::int64_t rows : {24, 64, 130, 300}) {
             SCOPED_TRACE(std::to_string(rows) + " rows");

@@ -2,8 +2,8 @@
 //
 // A new format needs a name in weight_format_enum.h, a line and a gpu_format() here, its definition in
 // ops/dequantize.cpp and its loads in ops/cpu/formats_32.h or formats_256.h. GPUs hold it as one of the
-// formats that they have kernels for; ops/convert_row.cpp converts, exactly where that format can express all
-// of its weights.
+// formats that they have kernels for (some share kernels: gpu_layout()); ops/convert_row.cpp converts,
+// exactly where that format can express all of its weights.
 #pragma once
 
 #include <array>
@@ -73,19 +73,13 @@ constexpr WeightFormat gpu_format(WeightFormat format) {
     switch (format) {
         case WeightFormat::F32:
         case WeightFormat::BF16:
-        case WeightFormat::Q4_1:
-        case WeightFormat::Q5_1:
         case WeightFormat::IQ1_S:
         case WeightFormat::IQ1_M:
-        case WeightFormat::IQ2_XXS:
-        case WeightFormat::IQ2_XS:
-        case WeightFormat::IQ2_S:
-        case WeightFormat::IQ3_XXS:
             return WeightFormat::F16;
         case WeightFormat::Q5_0:
             return WeightFormat::Q8_0;
-        case WeightFormat::IQ3_S:
-            return WeightFormat::Q6_K;
+        case WeightFormat::Q4_1:
+            return WeightFormat::Q5_1;
         default:
             return format;
     }

@@ -30,4 +30,18 @@ enum class WeightFormat {
     IQ3_S
 };
 
+// Returns the format whose layout in GPU memory, and so whose kernels, a format has that differs from it only
+// in its grid.
+constexpr WeightFormat gpu_layout(WeightFormat format) {
+    switch (format) {
+        case WeightFormat::IQ2_XXS:
+        case WeightFormat::IQ2_XS:
+            return WeightFormat::IQ2_S;
+        case WeightFormat::IQ3_XXS:
+            return WeightFormat::IQ3_S;
+        default:
+            return format;
+    }
+}
+
 }  // namespace voltpile::llm

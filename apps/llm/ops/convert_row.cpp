@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "base/half.h"
-#include "llm/ops/codebooks/codebook_block.h"
 #include "llm/ops/dequantize.h"
 
 namespace voltpile::llm {
@@ -25,26 +24,10 @@ void q5_0_to_q8_0(const std::uint8_t* from, std::uint8_t* to) {
     }
 }
 
-// Writes the weights of a Q6_K block, -32 to 31.
-void pack_q6(const std::int8_t* weights, std::uint8_t* to) {
-    std::memset(to, 0, 192);
-    for (int i = 0; i < 256; ++i) {  // see dequantize.h for the planes
-        const int half = i / 128, quarter = i / 32 % 4;
-        const auto q = static_cast<unsigned>(weights[i] + 32);
-        std::uint8_t& low = to[64 * half + 32 * (quarter % 2) + i % 32];
-        std::uint8_t& high = to[128 + 32 * half + i % 32];
-        low = static_cast<std::uint8_t>(low | (q & 15) << (quarter < 2 ? 0 : 4));
-        high = static_cast<std::uint8_t>(high | (q >> 4) << 2 * quarter);
-    }
-}
-
-void iq3_s_to_q6_k(const std::uint8_t* from, std::uint8_t* to) {
-    CodebookBlock unpacked;
-    unpack_codebook(WeightFormat::IQ3_S, from, unpacked);
-    pack_q6(unpacked.integer, to);
-    for (int i = 0; i < 16; ++i)
-        to[192 + i] = static_cast<std::uint8_t>(1 + 2 * (from[106 + i / 4] >> i / 2 % 2 * 4 & 15));
-    std::memcpy(to + 208, from, 2);  // d
+void q4_1_to_q5_1(const std::uint8_t* from, std::uint8_t* to) {
+    std::memcpy(to, from, 4);   // d, m
+    std::memset(to + 4, 0, 4);  // fifth bits
+    std::memcpy(to + 8, from + 4, 16);
 }
 
 struct Conversion {
@@ -53,7 +36,7 @@ struct Conversion {
 };
 constexpr std::array<Conversion, 2> conversions = {{
     {WeightFormat::Q5_0, WeightFormat::Q8_0, q5_0_to_q8_0},
-    {WeightFormat::IQ3_S, WeightFormat::Q6_K, iq3_s_to_q6_k},
+    {WeightFormat::Q4_1, WeightFormat::Q5_1, q4_1_to_q5_1},
 }};
 
 void round_to_half(WeightFormat from, const std::byte* row, std::int64_t columns, std::byte* out) {

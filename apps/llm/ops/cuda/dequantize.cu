@@ -1,7 +1,7 @@
 #include "device/launch.cuh"
+#include "llm/ops/cuda/grids/row_units.cuh"
 #include "llm/ops/cuda/half.cuh"
 #include "llm/ops/cuda/matmul.h"
-#include "llm/ops/cuda/row_units.cuh"
 #include "llm/ops/cuda/with_format.h"
 
 namespace voltpile::llm {
@@ -16,6 +16,7 @@ int blocks_for(std::int64_t items) {
 // One thread per unit of 32 weights.
 template <WeightFormat format>
 __global__ void dequantize(const DeviceMatrix w, int first_row, int rows, uint4* out) {
+    bring_grid<format>(w.format);
     const int units = w.columns / 32;
     const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
     if (index >= static_cast<std::int64_t>(rows) * units) return;
@@ -45,6 +46,7 @@ __global__ void pad(const __half* x, int rows, int columns, int padded, __half* 
 template <WeightFormat format>
 __global__ void embed(const DeviceMatrix w, const std::int32_t* token, const std::int32_t* drawn,
                       const std::int32_t* sequence, float scale, int columns, float* x) {
+    bring_grid<format>(w.format);
     int row = -1;
     if (sequence[blockIdx.x] >= 0) {
         row = token[blockIdx.x];

@@ -63,6 +63,7 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
     const int items = groups * count;
     const int sets = (items + slots - 1) / slots;
 
+    bring_grid<format>(args.matrix[0].first.format);
     begin_after_earlier_kernels();
     find_pairs<gated>(args, pairs);
     __syncthreads();
@@ -211,8 +212,8 @@ void launch_expert_matvec_of(const ExpertArgs& args, int blocks, const Stream& s
         launch_early("matrix-vector product with experts", kernel, {blocks, matvec_threads, bytes}, stream,
                      args);
     };
-    // Besides the pairs, in the shared memory of a kernel without an attribute.
-    if (quantized && shared <= 38 * 1024)
+    // Besides the pairs and a grid, in the shared memory of a kernel without an attribute.
+    if (quantized && shared <= 38 * 1024 - grid_bytes<format>)
         return start(
             args.gated ? expert_matvec<format, true, quantized> : expert_matvec<format, false, quantized>,
             shared);

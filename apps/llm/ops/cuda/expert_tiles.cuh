@@ -82,6 +82,7 @@ __global__ void __launch_bounds__(tile_threads, ExpertTileShape<format, x_rows>:
     auto* const numbers = reinterpret_cast<int*>(shared + numbers_at);
     auto& staged = *reinterpret_cast<TileWeights<format>*>(shared + TileWeightsPlace<x_rows>::offset);
     const ExpertBegins begins{numbers, numbers + routing.experts + 1};
+    bring_grid<format>(args.matrix[0].first.format);
     begin_after_earlier_kernels();
     if (warp == 0) find_begins(routing, x_rows, begins);
     __syncthreads();

@@ -20,7 +20,7 @@ namespace voltpile::llm {
 constexpr int matvec_rows = 4;
 // Returns the number of rows above which cuBLAS is faster (measured).
 constexpr int most_kernel_rows(WeightFormat format) {
-    switch (format) {
+    switch (gpu_layout(format)) {
         case WeightFormat::Q8_0:
         case WeightFormat::Q4_0:
             return 320;
@@ -32,6 +32,9 @@ constexpr int most_kernel_rows(WeightFormat format) {
         case WeightFormat::IQ4_XS:
         case WeightFormat::Q3_K:
         case WeightFormat::Q2_K:
+        case WeightFormat::Q5_1:
+        case WeightFormat::IQ2_S:
+        case WeightFormat::IQ3_S:
             return 192;
         default:
             break;

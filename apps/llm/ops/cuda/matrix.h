@@ -20,22 +20,28 @@ namespace voltpile::llm {
 //                         16 bytes per unit: nibbles 0 to 3 of word i have the codes of weights 4 i to
 //                         4 i + 3, nibbles 4 to 7 those of weights 16 + 4 i to 16 + 4 i + 3
 //           Q3_K, Q2_K    2 uint32 at (gu * 4 + j) * 2, the two low bits of each weight as in Q6_K's `high`
-//   high    Q5_K, Q3_K    uint32 at gu * 4 + j; the highest bit of weight 16 n + 4 i + b is bit 8 b + 2 i + n
+//           IQ2, IQ3      uint32 at gu * 4 + j, or 2 at (gu * 4 + j) * 2: indices (grids/bits.h)
+//   high    Q5_K, Q5_1, Q3_K
+//                         uint32 at gu * 4 + j; the highest bit of weight 16 n + 4 i + b is bit 8 b + 2 i + n
 //           Q6_K          2 uint32 at (gu * 4 + j) * 2; the two high bits of weight 16 n + 4 i + b begin at
 //                         bit 8 b + 4 (i % 2) + 2 n of word i / 2
+//           IQ2, IQ3      uint32 at gu * 4 + j: signs (grids/bits.h)
 //   scales  Q8_0, Q4_0, IQ4_NL
 //                         fp16 at gu * 4 + j
+//           Q5_1          fp16 scale and minimum at (gu * 4 + j) * 2
 //           Q4_K, Q5_K    uint8 scale and minimum at (gu * 4 + j) * 2
 //           Q6_K, Q3_K    int8 scales of the unit's halves at (gu * 4 + j) * 2
 //           Q2_K          the same, with a scale in the low nibble and a minimum in the high nibble
 //           MXFP4         uint8 exponent at gu * 4 + j
 //           IQ4_XS        int8 scale at gu * 4 + j
+//           IQ2, IQ3      uint16 at gu * 4 + j: scales and the rest of the indices (grids/bits.h)
 //   super   Q4_K, Q5_K, Q2_K
 //                         fp16 d and dmin at (gs * 4 + j) * 2
-//           Q6_K, Q3_K, IQ4_XS
+//           Q6_K, Q3_K, IQ4_XS, IQ2, IQ3
 //                         fp16 d at gs * 4 + j
-// Matrices in other formats are converted to one of these (gpu_format()). Zeros pad rows to a multiple of 4
-// and columns of F16 to a multiple of 32. The struct does not own its planes.
+// IQ2 is IQ2_XXS, IQ2_XS and IQ2_S, IQ3 is IQ3_XXS and IQ3_S: one layout with two or three grids
+// (gpu_layout()). Matrices in other formats are converted to one of these (gpu_format()). Zeros pad rows to a
+// multiple of 4 and columns of F16 to a multiple of 32. The struct does not own its planes.
 struct DeviceMatrix {
     WeightFormat format = WeightFormat::F16;
     int rows = 0;

@@ -16,6 +16,9 @@ extern template void launch_matvec_of<WeightFormat::Q5_K>(const MatmulArgs&, int
 extern template void launch_matvec_of<WeightFormat::Q6_K>(const MatmulArgs&, int, const Stream&);
 extern template void launch_matvec_of<WeightFormat::Q3_K>(const MatmulArgs&, int, const Stream&);
 extern template void launch_matvec_of<WeightFormat::Q2_K>(const MatmulArgs&, int, const Stream&);
+extern template void launch_matvec_of<WeightFormat::Q5_1>(const MatmulArgs&, int, const Stream&);
+extern template void launch_matvec_of<WeightFormat::IQ2_S>(const MatmulArgs&, int, const Stream&);
+extern template void launch_matvec_of<WeightFormat::IQ3_S>(const MatmulArgs&, int, const Stream&);
 
 namespace {
 

@@ -7,11 +7,11 @@
 #pragma once
 
 #include "llm/ops/cuda/early_launch.cuh"
+#include "llm/ops/cuda/grids/units.cuh"
 #include "llm/ops/cuda/half.cuh"
 #include "llm/ops/cuda/matmul.h"
 #include "llm/ops/cuda/norm_row.cuh"
 #include "llm/ops/cuda/quantize.cuh"
-#include "llm/ops/cuda/units.cuh"
 #include "llm/ops/cuda/warp_sum.cuh"
 
 namespace voltpile::llm {
@@ -195,6 +195,7 @@ __global__ void __launch_bounds__(matvec_threads, MatvecShape<format, R>::blocks
     MatvecStep at = ahead;
 #pragma unroll
     for (int d = 0; d < depth; ++d, next(ahead)) load(ahead, raw[d]);
+    bring_grid<format>(args.matrix[0].format);
     let_next_kernel_begin();
     wait_for_earlier_kernels();
 

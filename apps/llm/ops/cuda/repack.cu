@@ -2,46 +2,13 @@
 
 #include "device/launch.cuh"
 #include "llm/model/weight_format.h"
+#include "llm/ops/cuda/grids/blocks.h"
 #include "llm/ops/cuda/repack.h"
+#include "llm/ops/cuda/repack_places.cuh"
 
 namespace voltpile::llm {
 
 namespace {
-
-struct Planes {
-    std::uint8_t *quants, *high, *scales, *super;
-    int columns, first_row, rows;
-};
-
-struct Place {
-    std::int64_t unit, super;
-    std::uint8_t* quants;  // 16 bytes
-};
-
-// The unit that a thread repacks. index: among all units, in the order of the blocks; part: in its block of
-// 256 weights.
-struct ThreadUnit {
-    std::int64_t index;
-    int row, unit, part;
-    Place place;
-    bool there;  // false for threads beyond the last unit
-
-    __device__ explicit ThreadUnit(const Planes& to)
-        : index(static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) {
-        const int units = to.columns / 32;
-        there = index < static_cast<std::int64_t>(to.rows) * units;
-        row = to.first_row + static_cast<int>(index / units);
-        unit = static_cast<int>(index % units);
-        part = unit % 8;
-        const std::int64_t group = row / 4;
-        place = {(group * units + unit) * 4 + row % 4, (group * (to.columns / 256) + unit / 8) * 4 + row % 4,
-                 to.quants + static_cast<std::int64_t>(row) * (to.columns / 2) + unit * 16};
-    }
-};
-
-__device__ std::uint16_t half_bits(const std::uint8_t* from) {
-    return static_cast<std::uint16_t>(from[0] | from[1] << 8);
-}
 
 __global__ void repack_q8_0(const std::uint8_t* blocks, Planes to) {
     const ThreadUnit mine(to);
@@ -124,6 +91,20 @@ __device__ void put_pairs(const std::uint8_t* pairs, int quarter, std::uint8_t* 
     }
     reinterpret_cast<std::uint32_t*>(to)[0] = word[0];
     reinterpret_cast<std::uint32_t*>(to)[1] = word[1];
+}
+
+// Q5_1 blocks: d, m, a word of fifth bits, 16 bytes of nibbles.
+__global__ void repack_q5_1(const std::uint8_t* blocks, Planes to) {
+    const ThreadUnit mine(to);
+    if (!mine.there) return;
+    const std::uint8_t* block = blocks + mine.index * 24;
+    const Place& place = mine.place;
+    std::uint8_t fifth[32];
+    for (int i = 0; i < 16; ++i) place.quants[i] = block[8 + i];
+    for (int t = 0; t < 32; ++t) fifth[t] = block[4 + t / 8] >> t % 8 & 1;
+    reinterpret_cast<std::uint32_t*>(to.high)[place.unit] = plane_of_bits(fifth, 0);
+    for (int i = 0; i < 2; ++i)
+        reinterpret_cast<std::uint16_t*>(to.scales)[place.unit * 2 + i] = half_bits(block + 2 * i);
 }
 
 // Q4_K blocks: d, dmin, 12 bytes of 6-bit scales, 128 bytes of nibbles. Q5_K: 32 bytes of fifth bits before
@@ -223,6 +204,27 @@ __global__ void repack_q2_k(const std::uint8_t* blocks, Planes to) {
     }
 }
 
+// IQ2 and IQ3. Their blocks begin with d.
+template <WeightFormat format>
+struct GridBlock {
+    static constexpr int bytes = block_bytes(format);
+    static constexpr int words = gpu_layout(format) == WeightFormat::IQ3_S ? 2 : 1;  // of indices of a unit
+};
+template <WeightFormat format>
+__global__ void repack_grid(const std::uint8_t* blocks, Planes to) {
+    const ThreadUnit mine(to);
+    if (!mine.there) return;
+    const std::uint8_t* block = blocks + mine.index / 8 * GridBlock<format>::bytes;
+    const Place& place = mine.place;
+    const GridUnit unit = grid_unit<format>(block, mine.part);
+    constexpr int words = GridBlock<format>::words;
+    for (int i = 0; i < words; ++i)
+        reinterpret_cast<std::uint32_t*>(to.quants)[place.unit * words + i] = unit.indices[i];
+    reinterpret_cast<std::uint32_t*>(to.high)[place.unit] = unit.signs;
+    reinterpret_cast<std::uint16_t*>(to.scales)[place.unit] = unit.rest;
+    if (mine.part == 0) reinterpret_cast<std::uint16_t*>(to.super)[place.super] = half_bits(block);
+}
+
 __device__ __half to_half(float v) {
     return __float2half_rn(v);
 }
@@ -280,6 +282,18 @@ void repack_rows(const DeviceMatrix& matrix, WeightFormat format, const std::uin
             return start(repack_q3_k);
         case WeightFormat::Q2_K:
             return start(repack_q2_k);
+        case WeightFormat::Q5_1:
+            return start(repack_q5_1);
+        case WeightFormat::IQ2_XXS:
+            return start(repack_grid<WeightFormat::IQ2_XXS>);
+        case WeightFormat::IQ2_XS:
+            return start(repack_grid<WeightFormat::IQ2_XS>);
+        case WeightFormat::IQ2_S:
+            return start(repack_grid<WeightFormat::IQ2_S>);
+        case WeightFormat::IQ3_XXS:
+            return start(repack_grid<WeightFormat::IQ3_XXS>);
+        case WeightFormat::IQ3_S:
+            return start(repack_grid<WeightFormat::IQ3_S>);
         case WeightFormat::F32:
             return launch("repacking weights", repack_float<float>, shape, stream,
                           reinterpret_cast<const float*>(blocks), to, columns);

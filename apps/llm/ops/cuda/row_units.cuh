@@ -38,17 +38,18 @@ __device__ inline uint4 rounded_eight(const Raw& raw, int q) {
     return halves_of(value);
 }
 
-// Expand 8 weights scale * (byte - zero) of piece q. bytes(n, i): word i in half n of the unit.
+// Expand 8 weights scale * (byte - zero) of piece q; halves_of_bytes() divides by 2^shift. bytes(n, i): word
+// i in half n of the unit.
 template <int zero, class Bytes>
 __device__ __forceinline__ void eight_of_bytes(float scale, int q, const Bytes& bytes, float (&out)[8]) {
 #pragma unroll
     for (int i = 0; i < 8; ++i)
         out[i] = scale * (unsigned_byte(bytes(q / 2, q % 2 * 2 + i / 4), i % 4) - zero);
 }
-template <int zero, class Bytes>
+template <int zero, int shift = 0, class Bytes>
 __device__ __forceinline__ uint4 halves_of_bytes(__half scale, int q, const Bytes& bytes) {
-    const uint2 low = scaled_bytes<zero>(bytes(q / 2, q % 2 * 2), scale);
-    const uint2 high = scaled_bytes<zero>(bytes(q / 2, q % 2 * 2 + 1), scale);
+    const uint2 low = scaled_bytes<zero, shift>(bytes(q / 2, q % 2 * 2), scale);
+    const uint2 high = scaled_bytes<zero, shift>(bytes(q / 2, q % 2 * 2 + 1), scale);
     return make_uint4(low.x, low.y, high.x, high.y);
 }
 
@@ -284,6 +285,33 @@ struct RowUnit<WeightFormat::Q5_K> {
 #else
         return halves_above_min<16>(RowUnit<WeightFormat::Q4_K>::scale_and_min(raw), q, bytes(raw));
 #endif
+    }
+};
+
+template <>
+struct RowUnit<WeightFormat::Q5_1> {
+    struct Raw {
+        uint4 quants;
+        std::uint32_t high;
+        __half2 scale_and_min;
+    };
+    __device__ __forceinline__ static Raw load(const DeviceMatrix& w, int row, int unit) {
+        const RowIndex index(w, row, unit);
+        return {quants_at(w, row, unit), reinterpret_cast<const std::uint32_t*>(w.high)[index.unit],
+                reinterpret_cast<const __half2*>(w.scales)[index.unit]};
+    }
+    __device__ __forceinline__ static auto bytes(const Raw& raw) {
+        return [&](int n, int i) { return low_bits(raw.quants, n, i) | fifth_bits(raw.high, n, i); };
+    }
+    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
+        const float2 of = __half22float2(raw.scale_and_min);
+        eight_above_min({of.x, -of.y}, q, bytes(raw), out);
+    }
+    __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
+        const __half scale = __low2half(raw.scale_and_min), min = __high2half(raw.scale_and_min);
+        const uint2 low = scaled_bytes<0>(bytes(raw)(q / 2, q % 2 * 2), scale, min);
+        const uint2 high = scaled_bytes<0>(bytes(raw)(q / 2, q % 2 * 2 + 1), scale, min);
+        return make_uint4(low.x, low.y, high.x, high.y);
     }
 };
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "llm/ops/cuda/async_copy.cuh"
-#include "llm/ops/cuda/row_units.cuh"
+#include "llm/ops/cuda/grids/row_units.cuh"
 #include "llm/ops/cuda/tiles.cuh"
 
 namespace voltpile::llm {
@@ -16,12 +16,12 @@ struct StagedBytes {
     template <WeightFormat... formats>
     static constexpr bool is = ((format == formats) || ...);
     using enum WeightFormat;
-    static constexpr int pair_quants = is<Q3_K, Q2_K> ? 32 : 0;
+    static constexpr int pair_quants = is<Q3_K, Q2_K, IQ3_S> ? 32 : is<IQ2_S> ? 16 : 0;
     static constexpr int row = pair_quants > 0 ? 0 : is<Q8_0> ? step_columns : step_columns / 2;
     static constexpr int row_stride = is<Q8_0> ? row + 16 : row;
-    static constexpr int scales = is<MXFP4, IQ4_XS> ? 4 : 8;
-    static constexpr int high = is<Q5_K, Q3_K> ? 16 : is<Q6_K> ? 32 : 0;
-    static constexpr int super = is<Q4_K, Q5_K, Q2_K> ? 16 : is<Q6_K, Q3_K, IQ4_XS> ? 8 : 0;
+    static constexpr int scales = is<MXFP4, IQ4_XS> ? 4 : is<Q5_1> ? 16 : 8;
+    static constexpr int high = is<Q5_K, Q5_1, Q3_K, IQ2_S, IQ3_S> ? 16 : is<Q6_K> ? 32 : 0;
+    static constexpr int super = is<Q4_K, Q5_K, Q2_K> ? 16 : is<Q6_K, Q3_K, IQ4_XS, IQ2_S, IQ3_S> ? 8 : 0;
     // Of the matrix that a warp's rows make in shared memory.
     static constexpr int columns = is<Q8_0> ? row_stride : step_columns;
 };

@@ -166,6 +166,7 @@ __global__ void __launch_bounds__(tile_threads, tile_blocks(format, x_rows, weig
     XSteps<x_rows> x(shared, a.x, a.matrix[0].columns, piece * x_rows, a.rows);
 
     let_next_kernel_begin();
+    bring_grid<format>(a.matrix[0].format);
     const std::int64_t first_of_run = first_step(args, worker);
     int tile = static_cast<int>(first_of_run / args.steps);
     int begin = static_cast<int>(first_of_run % args.steps);

@@ -14,14 +14,16 @@ constexpr int tile_weights = warp_weights * tile_warps;
 
 // Returns whether asynchronous copies bring these weights to shared memory, instead of loads to registers, on
 // GPUs with 228 KB of it (tile_product.cuh): more blocks fit and more bytes are under way. Measured to be
-// faster for these formats.
+// faster for Q2_K to Q6_K; IQ2 and IQ3 have planes like theirs.
 constexpr bool stages_weights(WeightFormat format) {
-    switch (format) {
+    switch (gpu_layout(format)) {
         case WeightFormat::Q2_K:
         case WeightFormat::Q3_K:
         case WeightFormat::Q4_K:
         case WeightFormat::Q5_K:
         case WeightFormat::Q6_K:
+        case WeightFormat::IQ2_S:
+        case WeightFormat::IQ3_S:
             return true;
         default:
             return false;

@@ -112,12 +112,13 @@ __device__ inline float half_of_exponent(std::uint32_t e) {
     return __uint_as_float(e < 2 ? 0x00200000u << e : (e - 1) << 23);
 }
 
-// Returns byte - zero for the four unsigned bytes of a word as pairs of fp16 numbers, exactly: each byte
-// becomes the low bits of the fp16 number 1024 + byte.
-template <int zero>
+// Returns (byte - zero) / 2^shift for the four unsigned bytes of a word as pairs of fp16 numbers, exactly:
+// each byte becomes the low bits of the fp16 number (1024 + byte) / 2^shift.
+template <int zero, int shift = 0>
 __device__ inline void bytes_minus(std::uint32_t bytes, __half2 (&out)[2]) {
-    static_assert(zero < 256);
-    constexpr std::uint32_t thousands = 0x64646464u, zeros = (0x6400u + zero) * 0x10001u;
+    static_assert(zero < 256 && shift <= 5);
+    constexpr std::uint32_t thousand = 0x64u - 4 * shift;  // the high byte of 1024 / 2^shift
+    constexpr std::uint32_t thousands = thousand * 0x01010101u, zeros = (thousand * 256 + zero) * 0x10001u;
     const std::uint32_t words[2] = {__byte_perm(bytes, thousands, 0x4140),
                                     __byte_perm(bytes, thousands, 0x4342)};
 #pragma unroll
@@ -126,11 +127,11 @@ __device__ inline void bytes_minus(std::uint32_t bytes, __half2 (&out)[2]) {
             __hsub2(*reinterpret_cast<const __half2*>(&words[i]), *reinterpret_cast<const __half2*>(&zeros));
 }
 
-// Returns scale * (byte - zero) as fp16: only the product is rounded.
-template <int zero>
+// Returns scale * (byte - zero) / 2^shift as fp16: only the product is rounded.
+template <int zero, int shift = 0>
 __device__ inline uint2 scaled_bytes(std::uint32_t bytes, __half scale) {
     __half2 whole[2];
-    bytes_minus<zero>(bytes, whole);
+    bytes_minus<zero, shift>(bytes, whole);
     uint2 out;
 #pragma unroll
     for (int i = 0; i < 2; ++i) reinterpret_cast<__half2*>(&out)[i] = __hmul2(whole[i], __half2half2(scale));

@@ -97,7 +97,7 @@ struct Units<WeightFormat::Q4_0> : HalfScaleUnits {
     __device__ static float offset(const Raw& raw, int j, int) { return 8 * half_in(raw.scales, j); }
 };
 
-// The common part of the formats whose nibbles are codes for a table. Nibbles: NibbleUnits or derived from it.
+// The common part of formats whose nibbles are codes for a table. Nibbles: NibbleUnits or derived from it.
 template <class Nibbles>
 struct CodeUnits : Nibbles {
     static constexpr bool has_offset = false;
@@ -207,6 +207,28 @@ struct Units<WeightFormat::Q5_K> : Units<WeightFormat::Q4_K> {
     __device__ static int quants(const Raw& raw, int j, int n, int i) {
         return static_cast<int>(low_bits(raw.quants[j], n, i) | fifth_bits(word(raw.high, j), n, i));
     }
+};
+
+// scales: fp16 scale and minimum.
+template <>
+struct Units<WeightFormat::Q5_1> : NibbleUnits {
+    struct Raw {
+        uint4 quants[4];
+        uint4 high;
+        uint4 scales;
+    };
+    __device__ static Raw load(const DeviceMatrix& w, int group, int unit) {
+        Raw raw;
+        load_quants(raw.quants, w, group, unit);
+        raw.high = stream16(w.high + unit_index(w, group, unit) * 16);
+        raw.scales = stream16(w.scales + unit_index(w, group, unit) * 16);
+        return raw;
+    }
+    __device__ static int quants(const Raw& raw, int j, int n, int i) {
+        return static_cast<int>(low_bits(raw.quants[j], n, i) | fifth_bits(word(raw.high, j), n, i));
+    }
+    __device__ static float scale(const Raw& raw, int j, int) { return floats_of(word(raw.scales, j)).x; }
+    __device__ static float offset(const Raw& raw, int j, int) { return -floats_of(word(raw.scales, j)).y; }
 };
 
 // Returns d times the int8 scale of half n.

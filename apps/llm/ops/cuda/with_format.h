@@ -7,11 +7,11 @@
 
 namespace voltpile::llm {
 
-// Calls `call` with the format of a DeviceMatrix as a compile-time constant: F16 unless GPUs have kernels for
-// it.
+// Calls `call` with the layout of a DeviceMatrix in `format` (gpu_layout()) as a compile-time constant: F16
+// unless GPUs have kernels for it.
 template <class Call>
 void with_format(WeightFormat format, const Call& call) {
-    switch (format) {
+    switch (gpu_layout(format)) {
         case WeightFormat::Q8_0:
             return call(std::integral_constant<WeightFormat, WeightFormat::Q8_0>());
         case WeightFormat::Q4_0:
@@ -32,6 +32,12 @@ void with_format(WeightFormat format, const Call& call) {
             return call(std::integral_constant<WeightFormat, WeightFormat::Q3_K>());
         case WeightFormat::Q2_K:
             return call(std::integral_constant<WeightFormat, WeightFormat::Q2_K>());
+        case WeightFormat::Q5_1:
+            return call(std::integral_constant<WeightFormat, WeightFormat::Q5_1>());
+        case WeightFormat::IQ2_S:
+            return call(std::integral_constant<WeightFormat, WeightFormat::IQ2_S>());
+        case WeightFormat::IQ3_S:
+            return call(std::integral_constant<WeightFormat, WeightFormat::IQ3_S>());
         default:
             return call(std::integral_constant<WeightFormat, WeightFormat::F16>());
     }

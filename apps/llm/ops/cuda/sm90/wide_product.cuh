@@ -207,6 +207,7 @@ __global__ void __launch_bounds__(wide_threads, 1) wide_product(const __grid_con
     auto& shared = *reinterpret_cast<WideShared<format, Shape>*>(memory);
     const WideRun run(args.tiles);
     let_next_kernel_begin();
+    bring_grid<format>(args.tiles.matmul.matrix[0].format);
     shared.start();
     if (threadIdx.x >= multiplying_threads) {
         give_registers<copying_registers>();

@@ -75,7 +75,7 @@ struct WideShared {
     static constexpr int chunk_halves = Shape::rows * step_columns / 2;
     static constexpr int chunks = Shape::rows == 256 ? 4 : 6;
     static constexpr int fit =
-        (226 * 1024 - chunks * chunk_halves * 2) / static_cast<int>(sizeof(Stage));
+        (226 * 1024 - grid_bytes<format> - chunks * chunk_halves * 2) / static_cast<int>(sizeof(Stage));
     static constexpr int stages = fit < 6 ? fit : 6;
     static_assert(stages >= 3);
     __half x[chunks][chunk_halves];  // as wide_product.h makes them

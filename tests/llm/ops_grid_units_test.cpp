@@ -1,0 +1,72 @@
+// GPUs hold IQ2 and IQ3 with the bits of a unit in other places than files (ops/cuda/grids/bits.h). Read as
+// kernels read them, repacked units have the weights of the file.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "llm/ops/cuda/grids/blocks.h"
+#include "llm/ops/cuda/grids/words.h"
+#include "llm/ops/dequantize.h"
+#include "random_blocks.h"
+
+namespace voltpile::llm {
+namespace {
+
+// Returns 4 weights of a unit, 4 e to 4 e + 3, in units of their scale. half: where `rest` is in its word.
+template <WeightFormat format>
+std::uint32_t four_weights(const GridUnit& unit, int e, int half, std::uint32_t flip) {
+    static constexpr auto grid = grid_words<format>();
+    const std::uint32_t other = 0xffff, own = unit.rest;
+    const std::uint32_t rest = half == 0 ? own | other << 16 : other | own << 16;
+    if constexpr (gpu_layout(format) == WeightFormat::IQ2_S) {
+        const std::uint32_t word = grid.word[iq2_offset(unit.indices[0], rest, half, e / 2) / 4];
+        return iq2_weights(word, unit.signs, e / 2, e % 2, flip);
+    } else {
+        const std::uint32_t word = grid.word[iq3_offset(unit.indices[e / 4], rest, half, e) / 4];
+        return iq3_weights(word, unit.signs, e, flip);
+    }
+}
+
+template <WeightFormat format>
+float factor(const GridUnit& unit, int e) {
+    constexpr bool iq2 = gpu_layout(format) == WeightFormat::IQ2_S;
+    const int scale = unit.rest >> e / 4 * 4 & 15;
+    return (0.5F + static_cast<float>(scale)) * (iq2 ? 0.25F : 0.5F);
+}
+
+template <WeightFormat format>
+void expect_weights_of_file() {
+    SCOPED_TRACE(std::string(name(format)));
+    constexpr std::size_t blocks = 200;
+    const auto bytes = random_blocks(format, 11, blocks, 0.03);
+    std::vector<float> wanted(blocks * 256), got(blocks * 256);
+    dequantize_row(format, bytes.data(), static_cast<std::int64_t>(wanted.size()), wanted.data());
+    for (std::size_t i = 0; i < got.size(); i += 4) {
+        const auto* block =
+            reinterpret_cast<const std::uint8_t*>(bytes.data()) + i / 256 * block_bytes(format);
+        const GridUnit unit = grid_unit<format>(block, static_cast<int>(i / 32 % 8));
+        const int e = static_cast<int>(i / 4 % 8);
+        const std::uint32_t four = four_weights<format>(unit, e, 0, 0);
+        ASSERT_EQ(four, four_weights<format>(unit, e, 1, 0));
+        ASSERT_EQ(four ^ 0x80808080u, four_weights<format>(unit, e, 0, 0x80808080u));
+        std::uint16_t d = 0;
+        std::memcpy(&d, block, sizeof d);
+        const float scale = float_from_half(d) * factor<format>(unit, e);
+        for (std::size_t b = 0; b < 4; ++b)
+            got[i + b] = scale * static_cast<float>(static_cast<std::int8_t>(four >> 8 * b));
+    }
+    EXPECT_EQ(std::memcmp(got.data(), wanted.data(), wanted.size() * sizeof(float)), 0);
+}
+
+TEST(GridUnits, HaveTheWeightsOfTheFile) {
+    expect_weights_of_file<WeightFormat::IQ2_XXS>();
+    expect_weights_of_file<WeightFormat::IQ2_XS>();
+    expect_weights_of_file<WeightFormat::IQ2_S>();
+    expect_weights_of_file<WeightFormat::IQ3_XXS>();
+    expect_weights_of_file<WeightFormat::IQ3_S>();
+}
+
+}  // namespace
+}  // namespace voltpile::llm
