@@ -32,8 +32,8 @@ class LatentProjections {
     // Fills the queries and the key of each row of qkv, as rope_and_store expects them. x: the normed rows.
     void project(Ops& ops, HiddenRows x, const LatentBuffers& buffers, SentinelPlace place,
                  HiddenRows qkv) const;
-    // Where attention writes its output for `rows` rows: (rows, heads * head_dim). The first rope_dims columns
-    // of each head are unspecified.
+    // Where attention writes its output for `rows` rows: (rows, heads * head_dim). The first rope_dims
+    // columns of each head are unspecified.
     HiddenRows attended(const LatentBuffers& buffers, std::int64_t rows) const;
     // out[r, h * value_dim + j] = value j of head h. attended: the output of attention.
     void values(Ops& ops, HiddenRows attended, HiddenRows out) const;

@@ -1,8 +1,8 @@
 // Matrix products on the GPU. The algorithm depends on the number of rows of x: up to matvec_rows a
 // matrix-vector product; then tiles on tensor cores, which compute capability 9.0 makes wide from
-// least_wide_rows on if weights are quantized; otherwise, above most_kernel_rows() cuBLAS, for which quantized
-// weights are first dequantized to fp16 in memory. A row's result is bit-identical for any number of rows in
-// matrix-vector products, and in tiles with the same number of workers.
+// least_wide_rows on if weights are quantized; otherwise, above most_kernel_rows() cuBLAS, for which
+// quantized weights are first dequantized to fp16 in memory. A row's result is bit-identical for any number
+// of rows in matrix-vector products, and in tiles with the same number of workers.
 #pragma once
 
 #include <cstddef>
@@ -99,10 +99,10 @@ int tiles_of(const MatmulArgs& args);
 void launch_tiles(const MatmulArgs& args, const Stream& stream);
 constexpr int tile_blocks_each = 2;  // blocks of tiles on a multiprocessor
 
-// The same with pieces of up to wide_rows rows, for quantized weights, on GPUs of compute capability 9.0 that have
-// `multiprocessors`, if VOLTPILE_SM90 is 1. Faster than tiles from least_wide_rows rows on, and than cuBLAS
-// with any number (measured). Does not use args.workers. scratch_bytes: of args.scratch. Throws DeviceError if
-// wide_rows rows do not fit in it.
+// The same with pieces of up to wide_rows rows, for quantized weights, on GPUs of compute capability 9.0 that
+// have `multiprocessors`, if VOLTPILE_SM90 is 1. Faster than tiles from least_wide_rows rows on, and than
+// cuBLAS with any number (measured). Does not use args.workers. scratch_bytes: of args.scratch. Throws
+// DeviceError if wide_rows rows do not fit in it.
 constexpr int wide_rows = 256, least_wide_rows = 65;
 void launch_wide_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int multiprocessors,
                        const Stream& stream);

@@ -20,7 +20,8 @@ TileArgs tile_args(const MatmulArgs& args, int piece_rows, int weights) {
     TileArgs tiles{args, {0, 0, 0, 0}, 0, 0, (args.rows + piece_rows - 1) / piece_rows};
     tiles.steps = (args.matrix[0].columns + step_columns - 1) / step_columns;
     for (int m = 0; m < args.matrices; ++m)
-        tiles.first_tile[m + 1] = tiles.first_tile[m] + tiles_in(args.matrix[m], args.gated ? weights / 2 : weights);
+        tiles.first_tile[m + 1] =
+            tiles.first_tile[m] + tiles_in(args.matrix[m], args.gated ? weights / 2 : weights);
     tiles.tiles = args.gated ? tiles.first_tile[1] : tiles.first_tile[args.matrices];
     return tiles;
 }

@@ -59,15 +59,15 @@ __device__ inline float4 written_elsewhere(const float4* from) {
 }
 
 // After a worker has a part of a tile: true for the last of them, which then has the sum of all.
-template <int threads = tile_threads, int groups>
+template <int groups>
 __device__ __forceinline__ bool add_parts(const TileArgs& args, int tile, int worker, int piece,
                                           bool beginning, float (&sum)[groups][8]) {
-    float4* mine = part_of<groups, threads>(args, worker, piece, beginning);
+    float4* mine = part_of<groups, tile_threads>(args, worker, piece, beginning);
 #pragma unroll
     for (int n = 0; n < groups; ++n) {
 #pragma unroll
         for (int h = 0; h < 2; ++h)
-            mine[(2 * n + h) * threads] =
+            mine[(2 * n + h) * tile_threads] =
                 make_float4(sum[n][4 * h], sum[n][4 * h + 1], sum[n][4 * h + 2], sum[n][4 * h + 3]);
     }
     const std::int64_t begin = static_cast<std::int64_t>(tile) * args.steps;
@@ -89,12 +89,12 @@ __device__ __forceinline__ bool add_parts(const TileArgs& args, int tile, int wo
         for (int i = 0; i < 8; ++i) sum[n][i] = 0;
     }
     for (int each = first; each <= last; ++each) {
-        const float4* part = part_of<groups, threads>(args, each, piece, each == first);
+        const float4* part = part_of<groups, tile_threads>(args, each, piece, each == first);
 #pragma unroll
         for (int n = 0; n < groups; ++n) {
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
-                const float4 v = written_elsewhere(part + (2 * n + h) * threads);
+                const float4 v = written_elsewhere(part + (2 * n + h) * tile_threads);
                 sum[n][4 * h] += v.x;
                 sum[n][4 * h + 1] += v.y;
                 sum[n][4 * h + 2] += v.z;

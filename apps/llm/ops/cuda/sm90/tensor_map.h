@@ -1,4 +1,5 @@
-// Descriptions of matrices of bytes from which bulk copies bring boxes to shared memory (PTX ISA: tensors in tiled mode).
+// Descriptions of matrices of bytes from which bulk copies bring boxes to shared memory (PTX ISA: tensors in
+// tiled mode).
 #pragma once
 
 #include <cuda.h>
@@ -12,9 +13,9 @@ struct ByteMatrix {
     std::int64_t rows = 0;
     std::int64_t row_bytes = 0;  // a multiple of 16
 };
-// Returns the description for boxes of box_rows rows (at most 256) by box_bytes bytes (a multiple of 16 up to 128). What a box
-// has outside of the matrix becomes zeros. swizzled: 16-byte piece p of row r of a box of 128 bytes is at piece p ^ r % 8.
-// Throws DeviceError if the driver refuses.
+// Returns the description for boxes of box_rows rows (at most 256) by box_bytes bytes (a multiple of 16 up to
+// 128). What a box has outside of the matrix becomes zeros. swizzled: 16-byte piece p of row r of a box of
+// 128 bytes is at piece p ^ r % 8. Throws DeviceError if the driver refuses.
 CUtensorMap tensor_map(const ByteMatrix& matrix, int box_bytes, int box_rows, bool swizzled);
 
 }  // namespace voltpile::llm

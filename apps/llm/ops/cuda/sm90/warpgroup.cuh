@@ -40,28 +40,12 @@ class PhaseBarrier {
         asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(&state_))
                      : "memory");
     }
-    // One thread of the block, `chosen`, arrives and starts a copy of contiguous
-    // global memory to shared memory, both 16-byte aligned. The phase does not
-    // end before its `bytes` have arrived, and products see them after wait().
-    // Without a branch, which would make the compiler wait for products that run.
-    __device__ __forceinline__ void arrive_and_copy(bool chosen, void* shared, const void* from, int bytes) {
-        asm volatile(
-            "{\n"
-            ".reg .pred chosen;\n"
-            "setp.ne.b32 chosen, %4, 0;\n"
-            "@chosen mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;\n"
-            "@chosen "
-            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::"
-            "bytes [%2], [%3], %1, [%0];\n"
-            "}" ::"r"(shared_address(&state_)),
-            "r"(bytes), "r"(shared_address(shared)), "l"(from), "r"(static_cast<int>(chosen))
-            : "memory");
-    }
     // The phase does not end before `bytes` of the copies below have arrived.
     __device__ __forceinline__ void expect(int bytes) {
-        asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&state_)),
-                     "r"(bytes)
-                     : "memory");
+        asm volatile(
+            "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&state_)),
+            "r"(bytes)
+            : "memory");
     }
     // Copies contiguous global memory, 16-byte aligned.
     __device__ __forceinline__ void copy(void* shared, const void* from, int bytes) {
@@ -74,8 +58,8 @@ class PhaseBarrier {
     // Copies a box of a tensor_map(), 128-byte aligned, from byte `byte` of row `row` on.
     __device__ __forceinline__ void copy_box(void* shared, const CUtensorMap& map, int byte, int row) {
         asm volatile(
-            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
-            "%3}], [%4];" ::"r"(shared_address(shared)),
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+            "[%0], [%1, {%2, %3}], [%4];" ::"r"(shared_address(shared)),
             "l"(&map), "r"(byte), "r"(row), "r"(shared_address(&state_))
             : "memory");
     }

@@ -1,7 +1,7 @@
 // The kernel of tiled products on compute capability 9.0. A block multiplies a tile of weights by
-// some rows of x (WideShape). Two warpgroups multiply; another one brings weights and x to shared memory, several
-// steps ahead of their use and across the borders of tiles (wide_stages.cuh). A warp expands weights to fp16 in its
-// registers while the tensor cores multiply what it expanded before.
+// some rows of x (WideShape). Two warpgroups multiply; another one brings weights and x to shared memory,
+// several steps ahead of their use and across the borders of tiles (wide_stages.cuh). A warp expands weights
+// to fp16 in its registers while the tensor cores multiply what it expanded before.
 #pragma once
 
 #include "llm/ops/cuda/early_launch.cuh"
@@ -91,7 +91,8 @@ class TileOutput {
     // Writes quad n of the sums, see quad_of().
     __device__ __forceinline__ void put_quad(int n, float4 sum) const {
         constexpr int each = slab_quads<Shape>;
-        const int row = row_ + first_row_of<gated, Shape::slabs>(warp_, n / each), x_row = x_row_ + n % each * 8;
+        const int row = row_ + first_row_of<gated, Shape::slabs>(warp_, n / each),
+                  x_row = x_row_ + n % each * 8;
         put<gated>(args_, place_, row, x_row, sum.x, sum.z);
         put<gated>(args_, place_, row, x_row + 1, sum.y, sum.w);
         if (gated) return;
@@ -119,8 +120,7 @@ class SharedTile {
     __device__ __forceinline__ void write(bool beginning, const WideSums<Shape>& sum) const {
         float4* to = part_of<quads / 2, multiplying_threads>(args_, worker_, piece_, beginning);
 #pragma unroll
-        for (int n = 0; n < quads; ++n)
-            to[n * multiplying_threads] = quad_of(sum, n);
+        for (int n = 0; n < quads; ++n) to[n * multiplying_threads] = quad_of(sum, n);
         __threadfence();
         meet_at(1, multiplying_threads);
         if (threadIdx.x == 0) atomicAdd(&counter(), 1);
@@ -128,7 +128,8 @@ class SharedTile {
     // Waits for the others. Their blocks all run: there are at most as many as multiprocessors.
     __device__ __forceinline__ void add() const {
         if (threadIdx.x == 0) {
-            while (written() < workers_) {}
+            while (written() < workers_) {
+            }
             if (atomicAdd(&counter(), 1) == 2 * workers_ - 1) counter() = 0;
         }
         meet_at(1, multiplying_threads);
@@ -145,9 +146,8 @@ class SharedTile {
         float4 sum[at_once] = {};
 #pragma unroll 2
         for (int i = 0; i < workers_; ++i) {
-            const float4* part =
-                part_of<quads / 2, multiplying_threads>(args_, first_ + i, piece_, i == 0) +
-                n * multiplying_threads;
+            const float4* part = part_of<quads / 2, multiplying_threads>(args_, first_ + i, piece_, i == 0) +
+                                 n * multiplying_threads;
             float4 v[at_once];
 #pragma unroll
             for (int q = 0; q < at_once; ++q)
@@ -164,7 +164,9 @@ class SharedTile {
         for (int q = 0; q < at_once; ++q)
             if (q < count) out.put_quad(n + q, sum[q]);
     }
-    __device__ int& counter() const { return args_.matmul.counters[tile_ * args_.pieces + piece_]; }
+    __device__ int& counter() const {
+        return args_.matmul.counters[tile_ * args_.pieces + piece_];
+    }
     __device__ int written() const {
         int value;
         asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(&counter()) : "memory");
@@ -251,8 +253,8 @@ void launch_wide_product(const TileArgs& tiles, const Stream& stream) {
         tiles.matmul.gated ? wide_product<format, true, Shape> : wide_product<format, false, Shape>;
     cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared)),
                "shared memory of a tiled product");
-    launch_early("tiled product", kernel,
-                 {tiles.pieces * tiles.matmul.workers, wide_threads, sizeof(Shared)}, stream, args);
+    launch_early("tiled product", kernel, {tiles.pieces * tiles.matmul.workers, wide_threads, sizeof(Shared)},
+                 stream, args);
 }
 
 template <WeightFormat format>

@@ -5,15 +5,16 @@
 
 namespace voltpile::llm {
 
-// The shape of a block's tile: 128 or 256 rows of weights, and as many rows of x that its sums fit in registers.
+// The shape of a block's tile: 128 or 256 rows of weights, and as many rows of x that its sums fit in
+// registers.
 template <int slab_count>
 struct WideShape {
     static constexpr int slabs = slab_count;  // of 64 rows of weights, of each of two warpgroups
     static constexpr int weights = 128 * slabs, rows = 256 / slabs;
 };
 
-// args: of tiles and pieces of WideShape<slabs>, 1 or 2. One block runs on a multiprocessor. args.matmul.x: fp16
-// (pieces, steps, 2, rows, 64): the 128 columns of a step, permuted so that lanes hold whole units of 32
+// args: of tiles and pieces of WideShape<slabs>, 1 or 2. One block runs on a multiprocessor. args.matmul.x:
+// fp16 (pieces, steps, 2, rows, 64): the 128 columns of a step, permuted so that lanes hold whole units of 32
 // weights, in two chunks whose 16-byte pieces are at swizzled(). Zeros up to whole steps; rows that do not
 // exist may be anything.
 template <WeightFormat format>

@@ -1,7 +1,7 @@
-// How weights and x come to a block of wide_product(): through two rings of stages in shared memory, which one
-// warpgroup fills and the others empty. A stage of weights has a step of 128 columns, one of x half a step. Bulk
-// copies bring x and the large planes of the weights in a few instructions; the threads of the warpgroup copy the
-// small planes.
+// How weights and x come to a block of wide_product(): through two rings of stages in shared memory, which
+// one warpgroup fills and the others empty. A stage of weights has a step of 128 columns, one of x half a
+// step. Bulk copies bring x and the large planes of the weights in a few instructions; the threads of the
+// warpgroup copy the small planes.
 #pragma once
 
 #include "llm/ops/cuda/early_launch.cuh"
@@ -40,8 +40,8 @@ struct WideRun {
     }
 };
 
-// A step of weights: planes as in DeviceMatrix, of a matrix of Shape::weights rows and 128 columns. They come in
-// two boxes: of one matrix, or of the gate and up.
+// A step of weights: planes as in DeviceMatrix, of a matrix of Shape::weights rows and 128 columns. They come
+// in two boxes: of one matrix, or of the gate and up.
 template <WeightFormat format, class Shape>
 struct alignas(1024) WideStage {
     using Bytes = StagedBytes<format>;
@@ -53,7 +53,8 @@ struct alignas(1024) WideStage {
     std::uint8_t super[or_16(2 * box_groups * Bytes::super)];
     std::uint8_t scales[pairs * Bytes::scales];
     // That bulk copies bring.
-    static constexpr int bulk_bytes = Shape::weights * Bytes::row + pairs * (Bytes::pair_quants + Bytes::high);
+    static constexpr int bulk_bytes =
+        Shape::weights * Bytes::row + pairs * (Bytes::pair_quants + Bytes::high);
 };
 
 template <int count>
@@ -206,8 +207,8 @@ class StageSource {
 
     __device__ static int thread() { return static_cast<int>(threadIdx.x) - multiplying_threads; }
 
-    // A thread copies the scales of some pairs of a group and a unit, and the super-scale of one group. Groups that
-    // are not there: the last one, whose results nobody wants.
+    // A thread copies the scales of some pairs of a group and a unit, and the super-scale of one group.
+    // Groups that are not there: the last one, whose results nobody wants.
     static_assert(Stage::pairs == Shape::slabs * warpgroup_threads);
     __device__ __forceinline__ void go_to(int tile) {
         const MatmulArgs& a = args_.tiles.matmul;
