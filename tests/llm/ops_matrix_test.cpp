@@ -161,7 +161,7 @@ TEST_P(OpsMatrixTest, ConcatenatesMatricesOfDifferentFormats) {
     }
 }
 
-// By matrix-vector products, tiles, and cuBLAS.
+// By matrix-vector products, tiles, and wide tiles or cuBLAS.
 TEST_P(OpsMatrixTest, GatesByOtherActivations) {
     constexpr std::int64_t columns = 512, outputs = 45;
     for (const WeightFormat format : {WeightFormat::F16, WeightFormat::Q8_0}) {
@@ -206,9 +206,12 @@ TEST_P(OpsMatrixTest, MultipliesGatedInEveryFormat) {
 
 TEST_P(OpsMatrixTest, MultipliesGatedOfTwoFormats) {
     const std::int64_t columns = 512, weights_count = 96;
-    for (const auto& [first, second] :
-         {std::pair(WeightFormat::Q8_0, WeightFormat::F16), std::pair(WeightFormat::F16, WeightFormat::Q4_K),
-          std::pair(WeightFormat::IQ3_XXS, WeightFormat::IQ3_S)}) {
+    // With an F16 gate GPUs dequantize up if there are many rows.
+    std::vector<std::pair<WeightFormat, WeightFormat>> pairs = {{WeightFormat::Q8_0, WeightFormat::F16},
+                                                                {WeightFormat::IQ3_XXS, WeightFormat::IQ3_S}};
+    for (const WeightFormatInfo& entry : kWeightFormats)
+        if (entry.format != WeightFormat::F16) pairs.emplace_back(WeightFormat::F16, entry.format);
+    for (const auto& [first, second] : pairs) {
         const auto gate = weights(first, weights_count, columns),
                    up = weights(second, weights_count, columns);
         for (const std::int64_t rows : {3, 40, 200}) {
@@ -228,8 +231,9 @@ TEST_P(OpsMatrixTest, MultipliesGatedOfTwoFormats) {
     }
 }
 
-// GPUs divide such matrices into tiles of 128 weights (gated: 64 of gate and 64 of up), and tiles into steps
-// of 128 columns. Each block takes an equal run of steps; here most runs end one tile and begin the next.
+// GPUs divide such matrices into tiles of 128 or 256 weights (gated: half of gate and half of up), and tiles
+// into steps of 128 columns. Each block takes an equal run of steps; here most runs end one tile and begin
+// the next.
 TEST_P(OpsMatrixTest, MultipliesManyTiles) {
     constexpr std::int64_t columns = 768, outputs = 488;
     for (const WeightFormat format :
@@ -238,7 +242,7 @@ TEST_P(OpsMatrixTest, MultipliesManyTiles) {
           WeightFormat::Q2_K, WeightFormat::Q4_1, WeightFormat::Q5_1, WeightFormat::IQ2_XXS,
           WeightFormat::IQ2_XS, WeightFormat::IQ2_S, WeightFormat::IQ3_XXS, WeightFormat::IQ3_S}) {
         const auto first = weights(format, outputs, columns), second = weights(format, outputs, columns);
-        for (const std::int64_t rows : {24, 64, 130, 300}) {
+        for (const std::int64_t rows : {24, 64, 100, 130, 300}) {
             SCOPED_TRACE(std::to_string(rows) + " rows");
             const auto x = normals(rows * columns, 2);
             for (const bool gated : {false, true}) {
@@ -262,7 +266,7 @@ TEST_P(OpsMatrixTest, MultipliesManyTiles) {
     }
 }
 
-// GPUs dequantize weights to fp16 for so many rows and multiply by cuBLAS.
+// GPUs multiply so many rows by wide tiles, or dequantize weights to fp16 and multiply by cuBLAS.
 TEST_P(OpsMatrixTest, MultipliesAThousandRowsInEveryFormat) {
     constexpr std::int64_t rows = 1030, outputs = 9, columns = 256;
     for (const WeightFormatInfo& entry : kWeightFormats) {

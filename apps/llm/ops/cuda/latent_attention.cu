@@ -55,7 +55,7 @@ LatentKernel choose_kernel(std::int64_t rows, int most_bytes) {
     const bool copies = device_copies_alone();
     const auto fits = [&](const LatentKernel& kernel) { return copies && kernel.shared_bytes <= most_bytes; };
     if (rows <= 16) return fits(kernel_of<1, 2>()) ? kernel_of<1, 2>() : kernel_of<1, 1>();
-#if VOLTPILE_SM90  // Other builds are for GPUs without memory for 64 rows.
+#if VOLTPILE_SM90  // Other builds leave 64 rows out, to compile faster.
     if (rows > 32 && current_compute_capability() == 90) return latent_prompt_kernel();
     if (rows > 32 && fits(kernel_of<4, 2>())) return kernel_of<4, 2>();
 #endif

@@ -82,11 +82,7 @@ void CudaProduct::run(HiddenRows x, std::span<const WeightMatrix* const> weights
             begin += w.rows;
         }
         first += static_cast<std::size_t>(args.matrices);
-        if (by_blas(args)) {
-            many_rows(args, used);
-        } else {
-            by_kernels(args, used);
-        }
+        multiply_rows(args, used);
         args.norm = {};  // the first product has written the normed rows
     }
 }
@@ -96,30 +92,50 @@ void CudaProduct::add(HiddenRows x, const CudaMatrix& weight, const float* bias,
     std::size_t used = 0;
     MatmulArgs args;
     args.rows = static_cast<int>(x.rows);
-    args.out = out;
     args.out_float = true;
-    args.out_columns = out_columns;
     args.matrix[0] = weight.planes();
     args.first_group[1] = groups_of(args.matrix[0].rows);
     args.x = padded_columns(x, args.matrix[0].columns, scratch_, used, stream_);
     if (by_vectors(args)) {
         args.adds = true;
         args.bias = bias;
+        args.out = out;
+        args.out_columns = out_columns;
         return by_kernels(args, used);
     }
-    auto* const products = reinterpret_cast<float*>(scratch_.data() + used);
-    args.out = products;
-    args.out_columns = args.matrix[0].rows;
-    used += aligned(static_cast<std::size_t>(args.rows) * static_cast<std::size_t>(args.out_columns) * 4);
-    if (used > scratch_.size()) throw DeviceError("a matrix product needs more scratch memory");
-    if (by_blas(args))
-        many_rows(args, used);
-    else
-        by_kernels(args, used);
-    launch_add_rows(products, bias, args.rows, args.out_columns, static_cast<float*>(out), out_columns,
-                    stream_);
+    add_products(args, used, bias, static_cast<float*>(out), out_columns);
 }
 
+// Computes the products as fp32, as many rows at a time as fit in a quarter of the scratch memory: products
+// of many rows need the rest.
+void CudaProduct::add_products(const MatmulArgs& args, std::size_t used, const float* bias, float* out,
+                               int out_columns) {
+    const int outputs = args.matrix[0].rows;
+    const std::size_t row_bytes = sizeof(float) * static_cast<std::size_t>(outputs);
+    const auto each =
+        static_cast<int>(std::min<std::size_t>((scratch_.size() - used) / 4 / row_bytes, 1 << 20));
+    if (each == 0) throw DeviceError("a matrix product needs more scratch memory");
+    auto* const products = reinterpret_cast<float*>(scratch_.data() + used);
+    for (int row = 0; row < args.rows; row += each) {
+        MatmulArgs some = args;
+        some.rows = std::min(each, args.rows - row);
+        some.x = static_cast<const std::uint8_t*>(args.x) +
+                 static_cast<std::int64_t>(row) * args.matrix[0].columns * 2;
+        some.out = products;
+        some.out_columns = outputs;
+        multiply_rows(some, used + aligned(static_cast<std::size_t>(some.rows) * row_bytes));
+        launch_add_rows(products, bias, some.rows, outputs,
+                        out + static_cast<std::int64_t>(row) * out_columns, out_columns, stream_);
+    }
+}
+
+void CudaProduct::multiply_rows(MatmulArgs& args, std::size_t used) {
+    if (by_blas(args)) {
+        many_rows(args, used);
+    } else {
+        by_kernels(args, used);
+    }
+}
 bool CudaProduct::by_vectors(const MatmulArgs& args) const {
     return args.rows <= matvec_rows && !batch_invariant_;
 }
@@ -224,7 +240,7 @@ void CudaProduct::gated_of_two_formats(const MatmulArgs& args, std::size_t used)
         for (int m = 0; m < 2; ++m) {
             one.matrix[0] = args.matrix[m];
             one.out = sums + std::ptrdiff_t{m} * outputs;
-            by_kernels(one, used + aligned(static_cast<std::size_t>(rows) * row_bytes));
+            multiply_rows(one, used + aligned(static_cast<std::size_t>(rows) * row_bytes));
         }
         launch_gate(
             args.activation, sums, sums + outputs, 2 * outputs,

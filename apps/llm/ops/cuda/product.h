@@ -47,8 +47,12 @@ class CudaProduct {
 
     bool by_vectors(const MatmulArgs& args) const;
     bool by_blas(const MatmulArgs& args) const;
+    // By whichever is faster: cuBLAS or kernels.
+    void multiply_rows(MatmulArgs& args, std::size_t used);
     void by_kernels(MatmulArgs& args, std::size_t used);
     void by_tiles(const MatmulArgs& args, std::size_t room);
+    void add_products(const MatmulArgs& args, std::size_t used, const float* bias, float* out,
+                      int out_columns);
     void gated_of_two_formats(const MatmulArgs& args, std::size_t used);
     void many_rows(const MatmulArgs& args, std::size_t used);
     void many_rows_gated(const MatmulArgs& args, std::size_t used);

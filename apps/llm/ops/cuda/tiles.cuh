@@ -1,6 +1,7 @@
 // How a matrix product is shared out: tiles of weights, cut into steps of columns, and workers that have
-// equal runs of all steps, one after the other. So all end together, whatever the matrix. A tile that several
-// workers have is summed up by the one that comes last, in the order of its columns.
+// equal runs of all steps, one after the other. So all end together, whatever the matrix. The last
+// worker to finish sums up a tile that several workers share, in the order of its columns; in wide products
+// each of them sums up a part (SharedTile).
 #pragma once
 
 #include "device/launch.cuh"

@@ -48,8 +48,8 @@ struct TileArgs {
 };
 // Returns the division for pieces of piece_rows rows of x and tiles of `weights` rows of weights.
 TileArgs tile_args(const MatmulArgs& args, int piece_rows, int weights = tile_weights);
-// Returns as many workers as run at once. If it costs at most a fifth of them, no worker gets parts of two
-// tiles, because a second tile costs another start and another sum.
+// Returns at most most_workers workers, each with some steps. If it costs at most a fifth of them, no worker
+// gets parts of two tiles, because a second tile costs another start and another sum.
 int workers_of(const TileArgs& tiles, int most_workers);
 
 // Each format has its own source file, product_*.cu, because compiling takes long.

@@ -125,7 +125,7 @@ class SharedTile {
         meet_at(1, multiplying_threads);
         if (threadIdx.x == 0) atomicAdd(&counter(), 1);
     }
-    // Waits for the others. Their blocks all run: there are at most as many as multiprocessors.
+    // Waits for the others. All blocks run at once: see launch_wide_tiles().
     __device__ __forceinline__ void add() const {
         if (threadIdx.x == 0) {
             while (written() < workers_) {

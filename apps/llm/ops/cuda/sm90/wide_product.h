@@ -5,7 +5,7 @@
 
 namespace voltpile::llm {
 
-// The shape of a block's tile: 128 or 256 rows of weights, and as many rows of x that its sums fit in
+// The shape of a block's tile: 128 or 256 rows of weights, and as many rows of x as keep its sums in
 // registers.
 template <int slab_count>
 struct WideShape {

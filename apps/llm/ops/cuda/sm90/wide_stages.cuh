@@ -14,7 +14,7 @@ namespace voltpile::llm {
 
 constexpr int multiplying_threads = 2 * warpgroup_threads;
 constexpr int wide_threads = multiplying_threads + warpgroup_threads;
-// Of a thread, together those with which the block starts.
+// Registers of a thread. Together they equal what the block starts with.
 constexpr int multiplying_registers = 232, copying_registers = 40;
 static_assert(multiplying_threads * multiplying_registers + warpgroup_threads * copying_registers ==
               wide_threads * (65536 / wide_threads / 8 * 8));
@@ -52,7 +52,7 @@ struct alignas(1024) WideStage {
     std::uint8_t high[or_16(pairs * Bytes::high)];
     std::uint8_t super[or_16(2 * box_groups * Bytes::super)];
     std::uint8_t scales[pairs * Bytes::scales];
-    // That bulk copies bring.
+    // Bytes of a stage that bulk copies bring.
     static constexpr int bulk_bytes =
         Shape::weights * Bytes::row + pairs * (Bytes::pair_quants + Bytes::high);
 };
@@ -183,8 +183,8 @@ class StageSource {
         wait_for_earlier_kernels();
         RingPlace<Shared::chunks> x_place;
         RingPlace<Shared::stages> place;
-        bool x_is_free = true;  // a stage of x, from the beginning
-        // Weights come as soon as x can no more: the step that both wait for has then ended.
+        bool x_is_free = true;  // until the ring wraps
+        // Copies weights after x: both wait for the end of the same step.
         for (int i = 0; i < count; ++i) {
             for (int half = 0; half < 2; ++half) {
                 if (!x_is_free) shared_.x_ring.empty[x_place.at].wait(x_place.parity ^ 1);

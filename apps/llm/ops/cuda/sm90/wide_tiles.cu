@@ -54,7 +54,7 @@ struct Division {
 Division division_for(int rows) {
     using Few = WideShape<2>;
     using Many = WideShape<1>;
-    static_assert(wide_rows == Many::rows);
+    static_assert(wide_rows == Many::rows && Few::weights * Few::rows == Many::weights * Many::rows);
     return rows <= Few::rows ? Division{2, Few::weights, Few::rows} : Division{1, Many::weights, Many::rows};
 }
 int pieces(int rows, int piece_rows) {
@@ -67,8 +67,8 @@ std::size_t x_bytes(const MatmulArgs& args, int rows, int piece_rows) {
 }
 
 std::size_t wide_scratch_bytes(const MatmulArgs& args, int rows, int piece_rows, int multiprocessors) {
-    return x_bytes(args, rows, piece_rows) +
-           2 * sizeof(float) * tile_weights * wide_rows * static_cast<std::size_t>(multiprocessors);
+    return x_bytes(args, rows, piece_rows) + 2 * sizeof(float) * WideShape<1>::weights * WideShape<1>::rows *
+                                                 static_cast<std::size_t>(multiprocessors);
 }
 
 }  // namespace
@@ -83,8 +83,9 @@ void launch_wide_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int mu
                pieces(rows, piece_rows) <= multiprocessors &&
                tiles.tiles * pieces(rows, piece_rows) <= most_tiles;
     };
-    // Of more pieces too few workers would have a share to be equal on all multiprocessors.
-    int each = min(pieces(args.rows, piece_rows), most_pieces) * piece_rows;
+    // With more pieces the multiprocessors would not divide evenly among them.
+    const int all = pieces(args.rows, piece_rows), launches = (all + most_pieces - 1) / most_pieces;
+    int each = (all + launches - 1) / launches * piece_rows;
     while (each > 0 && !fits(each)) each -= piece_rows;
     if (each == 0) throw DeviceError("a matrix product needs more scratch memory");
     for (int row = 0; row < args.rows; row += each) {
