@@ -173,7 +173,7 @@ void CudaProduct::run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatr
 }
 
 // Not if batch-invariant: the order in which cuBLAS sums depends on the number of rows. Dequantizing weights
-// to fp16 in memory pays only for many rows.
+// to fp16 in memory pays only for many rows, and not at all where wide tiles take the weights (matmul.h).
 bool CudaProduct::by_blas(const MatmulArgs& args) const {
     if (batch_invariant_) return false;
     const WeightFormat format = args.matrix[0].format;
