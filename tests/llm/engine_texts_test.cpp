@@ -125,7 +125,6 @@ TEST(EngineTexts, EqualWithADraftModel) {
     file.read(text.data(), static_cast<std::streamsize>(text.size()));
     MixedRequests requests(model.config(), &tokenizer);
     requests.answer_unbatched(OneRank(model, make_cpu_ops, 1, true, 16).passes(), tokenizer.encode(text), 64);
-    std::int64_t wrong = 0;  // with few pages there are few guesses, which may all be right
     for (const auto& [lanes, feeds, pages] : {std::tuple(1, true, 16), {2, false, 16}, {1, false, 200}}) {
         for (const int draft_pages : {12, 200}) {
             OneRank rank(model, make_cpu_ops, lanes, feeds, pages);
@@ -134,14 +133,14 @@ TEST(EngineTexts, EqualWithADraftModel) {
                                  {mixed_settings(draft_pages).limits, draft_pages, mixed_context,
                                   model.config().vocab, model.config().eos_ids, PassPace({{16, 0.1}})});
             const EngineCounters counters = requests.answer_batched(rank.passes(), pages, {}, 6, &drafter);
-            wrong += counters.drafted_tokens - counters.right_tokens;
-            if (lanes == 1) {
+            EXPECT_GT(counters.drafted_tokens, 0);
+            if (lanes == 1) {  // with two there are few guesses, which may all be right
+                EXPECT_GT(counters.drafted_tokens, counters.right_tokens);
                 EXPECT_GT(counters.right_tokens, counters.drafted_tokens / 2);
             }
             EXPECT_EQ(drafter.cache().available(), draft_pages);
         }
     }
-    EXPECT_GT(wrong, 0);
 }
 
 // Random logits are so close that any difference in rounding changes tokens.
