@@ -1,34 +1,21 @@
 #include "llm/ops/codebooks/codebook_block.h"
 
-#include <bit>
-#include <cstring>
 #include <span>
 #include <stdexcept>
 
 #include "base/half.h"
+#include "llm/ops/codebooks/block_bits.h"
 #include "llm/ops/codebooks/grids.h"
 
 namespace voltpile::llm {
 namespace {
 
-template <class T>
-T block_word(const std::uint8_t* from, int index = 0) {
-    T word;
-    std::memcpy(&word, from + index * static_cast<int>(sizeof word), sizeof word);
-    return word;
-}
-
 float block_scale(const std::uint8_t* from) {
-    return float_from_half(block_word<std::uint16_t>(from));
+    return float_from_half(block_half(from));
 }
 
 int block_nibble(const std::uint8_t* from, int index) {
     return from[index / 2] >> index % 2 * 4 & 15;
-}
-
-// Returns the signs of 8 weights from 7 of them.
-unsigned with_eighth_sign(unsigned seven) {
-    return seven | static_cast<unsigned>(std::popcount(seven) & 1) << 7;
 }
 
 // Writes 8 weights with indices of 2 bits, or 4 with indices of 4 bits. signs: one bit each.
@@ -49,10 +36,10 @@ void iq2_xxs(const std::uint8_t* block, CodebookBlock& to) {
     const float d = block_scale(block);
     for (int part = 0; part < 8; ++part) {
         const std::uint8_t* const indices = block + 2 + 8 * part;
-        const auto word = block_word<std::uint32_t>(indices + 4);
+        const auto word = block_word(indices + 4);
         to.scale[2 * part] = to.scale[2 * part + 1] = eighths(d, static_cast<int>(word >> 28));
         for (int i = 0; i < 4; ++i)
-            set_weights<8>(iq2_xxs_grid[indices[i]], iq2_values, with_eighth_sign(word >> 7 * i & 127),
+            set_weights<8>(iq2_xxs_grid[indices[i]], iq2_values, even_signs(word >> 7 * i & 127),
                            to.integer + 32 * part + 8 * i);
     }
 }
@@ -61,8 +48,8 @@ void iq2_xs(const std::uint8_t* block, CodebookBlock& to) {
     const float d = block_scale(block);
     for (int i = 0; i < 16; ++i) to.scale[i] = eighths(d, block_nibble(block + 66, i));
     for (int i = 0; i < 32; ++i) {
-        const unsigned word = block_word<std::uint16_t>(block + 2, i);
-        set_weights<8>(iq2_xs_grid[word & 511], iq2_values, with_eighth_sign(word >> 9), to.integer + 8 * i);
+        const unsigned word = block_half(block + 2 + 2 * i);
+        set_weights<8>(iq2_xs_grid[word & 511], iq2_values, even_signs(word >> 9), to.integer + 8 * i);
     }
 }
 
@@ -78,10 +65,10 @@ void iq2_s(const std::uint8_t* block, CodebookBlock& to) {
 void iq3_xxs(const std::uint8_t* block, CodebookBlock& to) {
     const float d = block_scale(block);
     for (int part = 0; part < 8; ++part) {
-        const auto word = block_word<std::uint32_t>(block + 66, part);
+        const auto word = block_word(block + 66 + 4 * part);
         to.scale[2 * part] = to.scale[2 * part + 1] = d * (0.5F + static_cast<float>(word >> 28)) * 0.5F;
         for (int i = 0; i < 8; ++i) {
-            const unsigned signs = with_eighth_sign(word >> 7 * (i / 2) & 127) >> i % 2 * 4;
+            const unsigned signs = even_signs(word >> 7 * (i / 2) & 127) >> i % 2 * 4;
             set_weights<4>(iq3_xxs_grid[block[2 + 8 * part + i]], iq3_xxs_values, signs,
                            to.integer + 32 * part + 4 * i);
         }
@@ -108,7 +95,7 @@ void set_iq1(unsigned index, bool negative, std::int8_t* to) {
 void iq1_s(const std::uint8_t* block, CodebookBlock& to) {
     const float d = block_scale(block);
     for (int part = 0; part < 8; ++part) {
-        const unsigned word = block_word<std::uint16_t>(block + 34, part);
+        const unsigned word = block_half(block + 34 + 2 * part);
         const float scale = d * static_cast<float>(2 * (word >> 12 & 7) + 1) * 0.125F;
         to.scale[2 * part] = to.scale[2 * part + 1] = scale;
         for (int i = 0; i < 4; ++i)
@@ -119,11 +106,10 @@ void iq1_s(const std::uint8_t* block, CodebookBlock& to) {
 
 void iq1_m(const std::uint8_t* block, CodebookBlock& to) {
     unsigned bits = 0;
-    for (int i = 0; i < 4; ++i)
-        bits |= static_cast<unsigned>(block_word<std::uint16_t>(block + 48, i)) >> 12 << 4 * i;
+    for (int i = 0; i < 4; ++i) bits |= static_cast<unsigned>(block_half(block + 48 + 2 * i)) >> 12 << 4 * i;
     const float d = float_from_half(static_cast<std::uint16_t>(bits));
     for (int i = 0; i < 16; ++i) {
-        const int scale = block_word<std::uint16_t>(block + 48, i / 4) >> i % 4 * 3 & 7;
+        const int scale = block_half(block + 48 + 2 * (i / 4)) >> i % 4 * 3 & 7;
         to.scale[i] = d * static_cast<float>(2 * scale + 1) * 0.125F;
     }
     for (int i = 0; i < 32; ++i) {

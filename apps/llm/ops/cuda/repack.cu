@@ -16,7 +16,7 @@ __global__ void repack_q8_0(const std::uint8_t* blocks, Planes to) {
     const std::uint8_t* block = blocks + mine.index * 34;
     std::uint8_t* quants = to.quants + static_cast<std::int64_t>(mine.row) * to.columns + mine.unit * 32;
     for (int i = 0; i < 32; ++i) quants[i] = block[2 + i];
-    reinterpret_cast<std::uint16_t*>(to.scales)[mine.place.unit] = half_bits(block);
+    reinterpret_cast<std::uint16_t*>(to.scales)[mine.place.unit] = block_half(block);
 }
 
 __global__ void repack_q4_0(const std::uint8_t* blocks, Planes to) {
@@ -25,7 +25,7 @@ __global__ void repack_q4_0(const std::uint8_t* blocks, Planes to) {
     const std::uint8_t* block = blocks + mine.index * 18;
     const Place& place = mine.place;
     for (int i = 0; i < 16; ++i) place.quants[i] = block[2 + i];
-    reinterpret_cast<std::uint16_t*>(to.scales)[place.unit] = half_bits(block);
+    reinterpret_cast<std::uint16_t*>(to.scales)[place.unit] = block_half(block);
 }
 
 // Writes the 16 bytes of nibbles of a unit of codes, as files have them, in the order of look_up().
@@ -55,7 +55,7 @@ __global__ void repack_iq4_nl(const std::uint8_t* blocks, Planes to) {
     const std::uint8_t* block = blocks + mine.index * 18;
     const Place& place = mine.place;
     put_codes(block + 2, place.quants);
-    reinterpret_cast<std::uint16_t*>(to.scales)[place.unit] = half_bits(block);
+    reinterpret_cast<std::uint16_t*>(to.scales)[place.unit] = block_half(block);
 }
 
 // IQ4_XS blocks: d, 8 pairs of high bits of scales, 8 nibbles with their low bits, 8 times 16 bytes of
@@ -67,9 +67,10 @@ __global__ void repack_iq4_xs(const std::uint8_t* blocks, Planes to) {
     const std::uint8_t* block = blocks + mine.index / 8 * 136;
     const Place& place = mine.place;
     put_codes(block + 8 + 16 * part, place.quants);
-    const int low = block[4 + part / 2] >> (part % 2 * 4) & 15, high = half_bits(block + 2) >> (2 * part) & 3;
+    const int low = block[4 + part / 2] >> (part % 2 * 4) & 15,
+              high = block_half(block + 2) >> (2 * part) & 3;
     to.scales[place.unit] = static_cast<std::uint8_t>((low | high << 4) - 32);
-    if (part == 0) reinterpret_cast<std::uint16_t*>(to.super)[place.super] = half_bits(block);
+    if (part == 0) reinterpret_cast<std::uint16_t*>(to.super)[place.super] = block_half(block);
 }
 
 // Returns a word of a unit's bits for planes of one bit of each weight (matrix.h). bits: bit `part` of byte t
@@ -104,7 +105,7 @@ __global__ void repack_q5_1(const std::uint8_t* blocks, Planes to) {
     for (int t = 0; t < 32; ++t) fifth[t] = block[4 + t / 8] >> t % 8 & 1;
     reinterpret_cast<std::uint32_t*>(to.high)[place.unit] = plane_of_bits(fifth, 0);
     for (int i = 0; i < 2; ++i)
-        reinterpret_cast<std::uint16_t*>(to.scales)[place.unit * 2 + i] = half_bits(block + 2 * i);
+        reinterpret_cast<std::uint16_t*>(to.scales)[place.unit * 2 + i] = block_half(block + 2 * i);
 }
 
 // Q4_K blocks: d, dmin, 12 bytes of 6-bit scales, 128 bytes of nibbles. Q5_K: 32 bytes of fifth bits before
@@ -138,8 +139,8 @@ __global__ void repack_q4_k(const std::uint8_t* blocks, Planes to) {
     to.scales[place.unit * 2] = static_cast<std::uint8_t>(scale);
     to.scales[place.unit * 2 + 1] = static_cast<std::uint8_t>(min);
     if (part == 0) {
-        reinterpret_cast<std::uint16_t*>(to.super)[place.super * 2] = half_bits(block);
-        reinterpret_cast<std::uint16_t*>(to.super)[place.super * 2 + 1] = half_bits(block + 2);
+        reinterpret_cast<std::uint16_t*>(to.super)[place.super * 2] = block_half(block);
+        reinterpret_cast<std::uint16_t*>(to.super)[place.super * 2 + 1] = block_half(block + 2);
     }
 }
 
@@ -162,7 +163,7 @@ __global__ void repack_q6_k(const std::uint8_t* blocks, Planes to) {
     put_pairs(pairs, quarter, to.high + place.unit * 8);
     to.scales[place.unit * 2] = block[192 + 2 * part];
     to.scales[place.unit * 2 + 1] = block[192 + 2 * part + 1];
-    if (part == 0) reinterpret_cast<std::uint16_t*>(to.super)[place.super] = half_bits(block + 208);
+    if (part == 0) reinterpret_cast<std::uint16_t*>(to.super)[place.super] = block_half(block + 208);
 }
 
 // Q3_K blocks: 32 bytes of third bits, 64 bytes of low bit pairs, 12 bytes with low nibbles and high pairs of
@@ -183,7 +184,7 @@ __global__ void repack_q3_k(const std::uint8_t* blocks, Planes to) {
                   high = packed[8 + k % 4] >> (k / 4 * 2) & 3;
         to.scales[place.unit * 2 + n] = static_cast<std::uint8_t>((low | high << 4) - 32);
     }
-    if (part == 0) reinterpret_cast<std::uint16_t*>(to.super)[place.super] = half_bits(block + 108);
+    if (part == 0) reinterpret_cast<std::uint16_t*>(to.super)[place.super] = block_half(block + 108);
 }
 
 // Q2_K blocks: 16 bytes with a scale and a minimum of 4 bits, 64 bytes of bit pairs, d, dmin; two halves of
@@ -199,8 +200,8 @@ __global__ void repack_q2_k(const std::uint8_t* blocks, Planes to) {
     to.scales[place.unit * 2] = block[2 * part];
     to.scales[place.unit * 2 + 1] = block[2 * part + 1];
     if (part == 0) {
-        reinterpret_cast<std::uint16_t*>(to.super)[place.super * 2] = half_bits(block + 80);
-        reinterpret_cast<std::uint16_t*>(to.super)[place.super * 2 + 1] = half_bits(block + 82);
+        reinterpret_cast<std::uint16_t*>(to.super)[place.super * 2] = block_half(block + 80);
+        reinterpret_cast<std::uint16_t*>(to.super)[place.super * 2 + 1] = block_half(block + 82);
     }
 }
 
@@ -222,7 +223,7 @@ __global__ void repack_grid(const std::uint8_t* blocks, Planes to) {
         reinterpret_cast<std::uint32_t*>(to.quants)[place.unit * words + i] = unit.indices[i];
     reinterpret_cast<std::uint32_t*>(to.high)[place.unit] = unit.signs;
     reinterpret_cast<std::uint16_t*>(to.scales)[place.unit] = unit.rest;
-    if (mine.part == 0) reinterpret_cast<std::uint16_t*>(to.super)[place.super] = half_bits(block);
+    if (mine.part == 0) reinterpret_cast<std::uint16_t*>(to.super)[place.super] = block_half(block);
 }
 
 __device__ __half to_half(float v) {

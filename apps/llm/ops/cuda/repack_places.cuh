@@ -36,8 +36,4 @@ struct ThreadUnit {
     }
 };
 
-__device__ inline std::uint16_t half_bits(const std::uint8_t* from) {
-    return static_cast<std::uint16_t>(from[0] | from[1] << 8);
-}
-
 }  // namespace voltpile::llm

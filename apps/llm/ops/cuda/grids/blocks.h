@@ -2,23 +2,10 @@
 #pragma once
 
 #include "llm/model/weight_format_enum.h"
+#include "llm/ops/codebooks/block_bits.h"
 #include "llm/ops/cuda/grids/bits.h"
 
 namespace voltpile::llm {
-
-VOLTPILE_HOST_DEVICE inline std::uint32_t block_half(const std::uint8_t* from) {
-    return static_cast<std::uint32_t>(from[0] | from[1] << 8);
-}
-VOLTPILE_HOST_DEVICE inline std::uint32_t block_word(const std::uint8_t* from) {
-    return block_half(from) | block_half(from + 2) << 16;
-}
-// Returns the signs of 8 weights from 7 of them: the number of negative ones is even.
-VOLTPILE_HOST_DEVICE inline std::uint32_t even_signs(std::uint32_t seven) {
-    std::uint32_t odd = seven ^ seven >> 4;
-    odd ^= odd >> 2;
-    odd ^= odd >> 1;
-    return seven | (odd & 1) << 7;
-}
 
 // 4 times 7 signs and a scale of 4 bits.
 struct SignsAndScale {
