@@ -250,7 +250,7 @@ struct RowSink {
 struct Ahead {
     Bytes next;
     VOLTPILE_INLINE void request(int bytes) {
-        for (int i = 0; i < bytes; i += 64) __builtin_prefetch(next + i);
+        for (int i = 0; i < bytes; i += 64) __builtin_prefetch(next + i, 0, 2);
         next += bytes;
     }
 };

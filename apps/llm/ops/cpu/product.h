@@ -72,7 +72,7 @@ __attribute__((noinline)) void multiply(const Tile& tile) {
         if (rows == 1 && tile.streams) {
             for (int j = 0; j < weights; ++j) {
                 for (int i = 0; i < Step<format>::bytes; i += 64)
-                    __builtin_prefetch(w + (weights + j) * tile.row_bytes + i);
+                    __builtin_prefetch(w + (weights + j) * tile.row_bytes + i, 0, 2);
             }
         }
         const Steps<format, weights> steps(w, tile.row_bytes);
