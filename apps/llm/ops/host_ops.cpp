@@ -80,7 +80,7 @@ void gather(FloatRows x, const BatchView& batch, FloatRows out) {
 }  // namespace
 
 HostMatrix::HostMatrix(const MatrixSource& source)
-    : WeightMatrix(source.format, source.rows, source.columns),
+    : HostWeights(source.format, source.rows, source.columns),
       data_(source.data),
       row_bytes_(static_cast<std::int64_t>(source.row_bytes)) {
     if (source.stays) return;
@@ -90,6 +90,15 @@ HostMatrix::HostMatrix(const MatrixSource& source)
         std::memcpy(copy_.data() + static_cast<std::size_t>(r) * bytes, row(r), bytes);
     data_ = copy_.data();
     row_bytes_ = static_cast<std::int64_t>(bytes);
+}
+
+void HostMatrix::read_rows(std::int64_t begin, std::int64_t end, std::byte* to) const {
+    const std::size_t bytes = llm::row_bytes(format(), static_cast<std::size_t>(columns()));
+    if (static_cast<std::int64_t>(bytes) == row_bytes_) {
+        std::memcpy(to, row(begin), static_cast<std::size_t>(end - begin) * bytes);
+        return;
+    }
+    for (std::int64_t r = begin; r < end; ++r, to += bytes) std::memcpy(to, row(r), bytes);
 }
 
 HostAdapters::HostAdapters(const AdapterSource& source) : AdapterWeights(source) {
@@ -155,6 +164,7 @@ std::unique_ptr<ExpertWeights> HostOps::join_experts(std::vector<std::unique_ptr
 }
 
 void HostOps::embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) {
+    table_row_.resize(row_bytes(table.format(), static_cast<std::size_t>(table.columns())));
     for (int r = 0; r < batch.rows; ++r) {
         float* to = x.data + r * x.columns;
         // A draw from unusable logits is -1.
@@ -163,7 +173,8 @@ void HostOps::embed(const WeightMatrix& table, const BatchView& batch, float sca
             std::fill_n(to, x.columns, 0.0F);
             continue;
         }
-        dequantize_row(table.format(), host(table).row(token), x.columns, to);
+        static_cast<const HostWeights&>(table).read_rows(token, token + 1, table_row_.data());
+        dequantize_row(table.format(), table_row_.data(), x.columns, to);
         for (std::int64_t c = 0; scale != 1 && c < x.columns; ++c) to[c] *= scale;
     }
 }

@@ -1,5 +1,4 @@
-// The part of Ops that ReferenceOps and CpuOps share: memory, matrices in the file's layout, copies,
-// embedding, and the sentinel.
+// The part of Ops that ReferenceOps and CpuOps share: memory, matrices, copies, embedding, and the sentinel.
 #pragma once
 
 #include <memory>
@@ -10,15 +9,20 @@
 
 namespace voltpile::llm {
 
+// A matrix in host memory, in any layout.
+class HostWeights : public WeightMatrix {
+  public:
+    using WeightMatrix::WeightMatrix;
+    // Writes rows [begin, end) to `to` in the layout of files, contiguously.
+    virtual void read_rows(std::int64_t begin, std::int64_t end, std::byte* to) const = 0;
+};
+
 // A matrix in the file's layout: a view of the mapped file if source.stays, otherwise a copy.
-class HostMatrix : public WeightMatrix {
+class HostMatrix final : public HostWeights {
   public:
     explicit HostMatrix(const MatrixSource& source);
+    void read_rows(std::int64_t begin, std::int64_t end, std::byte* to) const override;
     const std::byte* row(std::int64_t index) const { return data_ + row_bytes_ * index; }
-    // Returns a view of it.
-    MatrixSource source() const {
-        return {format(), rows(), columns(), static_cast<std::size_t>(row_bytes_), data_, true};
-    }
 
   private:
     std::vector<std::byte> copy_;
@@ -85,6 +89,7 @@ class HostOps : public Ops {
   private:
     float limit_;
     SentinelReport sentinel_;
+    std::vector<std::byte> table_row_;  // of an embedding
 };
 
 inline const HostMatrix& host(const WeightMatrix& matrix) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <ranges>
 
+#include "llm/ops/cpu/strip_matrix.h"
 #include "llm/ops/cpu/work_items.h"
 #include "llm/ops/sampling_host.h"
 
@@ -40,8 +41,13 @@ void CpuOps::rms_norm(FloatRows x, const float* weight, float eps, SentinelPlace
     add_rms_norm(x, {}, weight, eps, {x.data, x.rows, x.columns}, place);
 }
 
-bool CpuOps::by_integers(const WeightMatrix& weight) const {
-    return kernels_.integer_product != nullptr && has_integer_product(weight.format());
+std::unique_ptr<WeightMatrix> CpuOps::load_matrix(const MatrixSource& source) {
+    if (by_integers(source.format)) return std::make_unique<StripMatrix>(source, weight_slabs_, team_);
+    return HostOps::load_matrix(source);
+}
+
+bool CpuOps::by_integers(WeightFormat format) const {
+    return kernels_.integer_product != nullptr && has_integer_product(format);
 }
 
 void CpuOps::quantize_rows(FloatRows x) {
@@ -61,8 +67,6 @@ Product CpuOps::product_of(const WeightMatrix& weight, FloatRows x, std::int64_t
     Scratch& scratch = scratch_[static_cast<std::size_t>(thread)];
     Product p;
     p.format = weight.format();
-    p.w = host(weight).row(0);
-    p.row_bytes = host(weight).row(1) - host(weight).row(0);
     p.columns = weight.columns();
     const std::int64_t each = weights_of_item(weight.rows(), x.rows, team_.size());
     p.begin = item * each;
@@ -70,7 +74,13 @@ Product CpuOps::product_of(const WeightMatrix& weight, FloatRows x, std::int64_t
     p.x = x.data;
     p.rows = x.rows;
     p.panel = scratch.panel.data();
-    if (!by_integers(weight)) return p;
+    if (!by_integers(weight)) {
+        p.w = host(weight).row(0);
+        p.row_bytes = host(weight).row(1) - p.w;
+        return p;
+    }
+    p.w = in_strips(weight).strips();
+    p.row_bytes = static_cast<std::int64_t>(row_bytes(weight.format(), static_cast<std::size_t>(p.columns)));
     scratch.sums.resize(std::max(scratch.sums.size(), static_cast<std::size_t>(x.rows * integer_sums)));
     p.quantized = quantized_.data() + quantized_row * (x.columns / quantized_columns);
     p.integer_panel = scratch.integer_panel.front().bytes;

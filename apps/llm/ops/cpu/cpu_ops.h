@@ -1,8 +1,8 @@
-// The operations on CPUs, with SIMD kernels for this machine's CpuLevel and several threads. Weights keep the
-// file's layout. fp16, bf16 and fp32 weights are expanded to fp32 in registers. With quantized weights, from
-// AVX2 on, a product rounds its activations to 8 bits with one scale for 32 columns, multiplies integers, and
-// adds the scaled sums of 32 or 16 columns in fp32. A row's result is bit-identical in any batch and with any
-// number of threads.
+// The operations on CPUs, with SIMD kernels for this machine's CpuLevel and several threads. Formats with
+// integer products (has_integer_product), from AVX2 on, are packed at loading (strip_matrix.h): a product
+// rounds its activations to 8 bits with one scale for 32 columns, multiplies integers, and adds the scaled
+// sums of 32 or 16 columns in fp32. Other weights keep the file's layout and are expanded to fp32 in
+// registers. A row's result is bit-identical in any batch and with any number of threads.
 #pragma once
 
 #include <memory>
@@ -10,6 +10,7 @@
 
 #include "llm/ops/cpu/kernels.h"
 #include "llm/ops/cpu/team.h"
+#include "llm/ops/cpu/weight_slabs.h"
 #include "llm/ops/host_ops.h"
 
 namespace voltpile::llm {
@@ -24,6 +25,7 @@ class CpuOps : public HostOps {
     std::string describe() const override;
     CpuTeam& team() { return team_; }
 
+    std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override;
     void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps, HiddenRows out,
                       SentinelPlace place) override;
     void rms_norm(FloatRows x, const float* weight, float eps, SentinelPlace place) override;
@@ -76,7 +78,8 @@ class CpuOps : public HostOps {
         const float* up_bias = nullptr;
     };
 
-    bool by_integers(const WeightMatrix& weight) const;
+    bool by_integers(WeightFormat format) const;
+    bool by_integers(const WeightMatrix& weight) const { return by_integers(weight.format()); }
     // Quantizes x to quantized_.
     void quantize_rows(FloatRows x);
     // x: the first rows of which the quantized_ are from quantized_row on.
@@ -92,6 +95,7 @@ class CpuOps : public HostOps {
 
     CpuKernels kernels_;
     CpuTeam team_;
+    WeightSlabs weight_slabs_;
     std::vector<Scratch> scratch_;
     std::vector<QuantizedBlock> quantized_;  // the activations of the current product
     std::vector<float> means_;

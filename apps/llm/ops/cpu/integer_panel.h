@@ -5,6 +5,7 @@
 
 #include "llm/ops/cpu/formats_32.h"
 #include "llm/ops/cpu/kernels.h"
+#include "llm/ops/cpu/strip_layout.h"
 
 namespace voltpile::llm {
 inline namespace VOLTPILE_TARGET {
@@ -23,51 +24,24 @@ struct alignas(64) Panel {
 };
 static_assert(sizeof(Panel) <= integer_panel_bytes);
 
-// The blocks that a panel's registers are loaded from, one row of the matrix for each lane.
-struct PanelRows {
-    Bytes at[lane_count];
-    VOLTPILE_INLINE void advance(int bytes) {
-        for (Bytes& row : at) row += bytes;
+// A block of each of the strip's rows (strip_layout.h) that the lanes of a register belong to.
+struct StripBlock {
+    Bytes at;        // the strip's block
+    int first_lane;  // the row of lane 0: the strip has more rows than an AVX2 register has lanes
+    VOLTPILE_INLINE void advance(int block_bytes) { at += strip_rows * block_bytes; }
+    // Returns where the bytes of lane 0 at `offset` of its block lie, which are part of a unit of unit_bytes.
+    VOLTPILE_INLINE Bytes unit(int offset, int unit_bytes) const {
+        return at + strip_rows * offset + first_lane * unit_bytes;
     }
+    // Loads 4 bytes of each row.
+    VOLTPILE_INLINE IntLanes load(int offset) const {
+        IntLanes lanes;
+        __builtin_memcpy(&lanes.v, unit(offset, 4), sizeof lanes.v);
+        return lanes;
+    }
+    // Loads an fp16 number of each row.
+    VOLTPILE_INLINE Lanes load_half(int offset) const { return load_halves(unit(offset, 2)); }
 };
-
-// Loads 16 bytes of each row: lane j of out[i] has the bytes offset + 4 i to offset + 4 i + 3 of row j.
-VOLTPILE_INLINE void load_transposed(const PanelRows& rows, int offset, IntLanes (&out)[4]) {
-    const auto at = [&](int row) {
-        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows.at[row] + offset));
-    };
-#if defined(__AVX512F__)
-    __m512i a[4];
-    for (int i = 0; i < 4; ++i) {
-        a[i] = _mm512_castsi128_si512(at(i));
-        a[i] = _mm512_mask_broadcast_i32x4(a[i], 0x00f0, at(4 + i));
-        a[i] = _mm512_mask_broadcast_i32x4(a[i], 0x0f00, at(8 + i));
-        a[i] = _mm512_mask_broadcast_i32x4(a[i], 0xf000, at(12 + i));
-    }
-    const __m512i low0 = _mm512_unpacklo_epi32(a[0], a[1]), high0 = _mm512_unpackhi_epi32(a[0], a[1]);
-    const __m512i low1 = _mm512_unpacklo_epi32(a[2], a[3]), high1 = _mm512_unpackhi_epi32(a[2], a[3]);
-    out[0] = (IntLanes::Numbers)_mm512_unpacklo_epi64(low0, low1);
-    out[1] = (IntLanes::Numbers)_mm512_unpackhi_epi64(low0, low1);
-    out[2] = (IntLanes::Numbers)_mm512_unpacklo_epi64(high0, high1);
-    out[3] = (IntLanes::Numbers)_mm512_unpackhi_epi64(high0, high1);
-#else
-    __m256i a[4];
-    for (int i = 0; i < 4; ++i) a[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(at(i)), at(4 + i), 1);
-    const __m256i low0 = _mm256_unpacklo_epi32(a[0], a[1]), high0 = _mm256_unpackhi_epi32(a[0], a[1]);
-    const __m256i low1 = _mm256_unpacklo_epi32(a[2], a[3]), high1 = _mm256_unpackhi_epi32(a[2], a[3]);
-    out[0] = (IntLanes::Numbers)_mm256_unpacklo_epi64(low0, low1);
-    out[1] = (IntLanes::Numbers)_mm256_unpackhi_epi64(low0, low1);
-    out[2] = (IntLanes::Numbers)_mm256_unpacklo_epi64(high0, high1);
-    out[3] = (IntLanes::Numbers)_mm256_unpackhi_epi64(high0, high1);
-#endif
-}
-
-// Loads one fp16 number of each row.
-VOLTPILE_INLINE Lanes load_half_of_rows(const PanelRows& rows, int offset) {
-    std::uint16_t bits[lane_count];
-    for (int j = 0; j < lane_count; ++j) __builtin_memcpy(&bits[j], rows.at[j] + offset, 2);
-    return load_halves(bits);
-}
 
 VOLTPILE_INLINE Lanes byte_of_lanes(IntLanes packed, int byte) {
     return to_float(packed >> 8 * byte & 255);
@@ -85,18 +59,14 @@ struct Unpack<WeightFormat::Q8_0> {
     static constexpr int bytes = 34, blocks = 1, group = 32;
     static constexpr bool has_min = false;
     template <class Sink>
-    static VOLTPILE_INLINE void unpack(const PanelRows& rows, Sink& sink) {
-        sink.scale(0, load_half_of_rows(rows, 0));
-#pragma GCC unroll 2
-        for (int half = 0; half < 2; ++half) {
-            IntLanes q[4];
-            load_transposed(rows, 2 + 16 * half, q);
-#pragma GCC unroll 4
-            for (int i = 0; i < 4; ++i) {
-                // VNNI multiplies unsigned by signed integers: q + 128. AVX2 multiplies magnitudes.
-                if (simd_level == CpuLevel::Avx512) q[i] = q[i] ^ static_cast<std::int32_t>(0x80808080U);
-                sink.q(0, 4 * half + i, q[i]);
-            }
+    static VOLTPILE_INLINE void unpack(const StripBlock& block, Sink& sink) {
+        sink.scale(0, block.load_half(0));
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; ++i) {
+            IntLanes q = block.load(2 + 4 * i);
+            // VNNI multiplies unsigned by signed integers: q + 128. AVX2 multiplies magnitudes.
+            if (simd_level == CpuLevel::Avx512) q = q ^ static_cast<std::int32_t>(0x80808080U);
+            sink.q(0, i, q);
         }
         sink.done(1);
     }
@@ -107,12 +77,14 @@ struct Unpack<WeightFormat::Q4_0> {
     static constexpr int bytes = 18, blocks = 1, group = 32;
     static constexpr bool has_min = false;
     template <class Sink>
-    static VOLTPILE_INLINE void unpack(const PanelRows& rows, Sink& sink) {
-        sink.scale(0, load_half_of_rows(rows, 0));
+    static VOLTPILE_INLINE void unpack(const StripBlock& block, Sink& sink) {
+        sink.scale(0, block.load_half(0));
         IntLanes q[4];
-        load_transposed(rows, 2, q);
 #pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) sink.q(0, i, q[i] & 0x0f0f0f0f);
+        for (int i = 0; i < 4; ++i) {
+            q[i] = block.load(2 + 4 * i);
+            sink.q(0, i, q[i] & 0x0f0f0f0f);
+        }
 #pragma GCC unroll 4
         for (int i = 0; i < 4; ++i) sink.q(0, 4 + i, q[i] >> 4 & 0x0f0f0f0f);
         sink.done(1);
@@ -134,14 +106,16 @@ struct Unpack<WeightFormat::MXFP4> {
     static constexpr int bytes = 17, blocks = 1, group = 32;
     static constexpr bool has_min = false;
     template <class Sink>
-    static VOLTPILE_INLINE void unpack(const PanelRows& rows, Sink& sink) {
+    static VOLTPILE_INLINE void unpack(const StripBlock& block, Sink& sink) {
         float scale[lane_count];
-        for (int j = 0; j < lane_count; ++j) scale[j] = fp4_scale(rows.at[j][0]);
+        for (int j = 0; j < lane_count; ++j) scale[j] = fp4_scale(block.unit(0, 1)[j]);
         sink.scale(0, Lanes::load(scale));
         IntLanes q[4];
-        load_transposed(rows, 1, q);
 #pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) sink.q(0, i, look_up_fp4(q[i] & 0x0f0f0f0f));
+        for (int i = 0; i < 4; ++i) {
+            q[i] = block.load(1 + 4 * i);
+            sink.q(0, i, look_up_fp4(q[i] & 0x0f0f0f0f));
+        }
 #pragma GCC unroll 4
         for (int i = 0; i < 4; ++i) sink.q(0, 4 + i, look_up_fp4(q[i] >> 4 & 0x0f0f0f0f));
         sink.done(1);
@@ -150,9 +124,8 @@ struct Unpack<WeightFormat::MXFP4> {
 
 // The first 16 bytes of the blocks of Q4_K and Q5_K: d, dmin, and 8 pairs of 6 bits.
 template <class Sink>
-VOLTPILE_INLINE void unpack_scales_and_mins(const PanelRows& rows, Sink& sink) {
-    IntLanes head[4];
-    load_transposed(rows, 0, head);
+VOLTPILE_INLINE void unpack_scales_and_mins(const StripBlock& block, Sink& sink) {
+    const IntLanes head[4] = {block.load(0), block.load(4), block.load(8), block.load(12)};
     const Lanes d = float_from_half_bits(head[0] & 0xffff);
     const Lanes dmin = -float_from_half_bits(head[0] >> 16 & 0xffff);
     const IntLanes scale[2] = {head[1] & 0x3f3f3f3f, (head[3] & 0x0f0f0f0f) | (head[1] >> 2 & 0x30303030)};
@@ -169,55 +142,36 @@ struct Unpack<WeightFormat::Q4_K> {
     static constexpr int bytes = 144, blocks = 8, group = 32;
     static constexpr bool has_min = true;
     template <class Sink>
-    static VOLTPILE_INLINE void unpack(const PanelRows& rows, Sink& sink) {
-        unpack_scales_and_mins(rows, sink);
+    static VOLTPILE_INLINE void unpack(const StripBlock& block, Sink& sink) {
+        unpack_scales_and_mins(block, sink);
 #pragma GCC unroll 4
         for (int pair = 0; pair < 4; ++pair) {
-#pragma GCC unroll 2
-            for (int half = 0; half < 2; ++half) {
-                IntLanes q[4];
-                load_transposed(rows, 16 + 32 * pair + 16 * half, q);
-#pragma GCC unroll 4
-                for (int i = 0; i < 4; ++i) {
-                    sink.q(2 * pair, 4 * half + i, q[i] & 0x0f0f0f0f);
-                    sink.q(2 * pair + 1, 4 * half + i, q[i] >> 4 & 0x0f0f0f0f);
-                }
+#pragma GCC unroll 8
+            for (int i = 0; i < 8; ++i) {
+                const IntLanes q = block.load(16 + 32 * pair + 4 * i);
+                sink.q(2 * pair, i, q & 0x0f0f0f0f);
+                sink.q(2 * pair + 1, i, q >> 4 & 0x0f0f0f0f);
             }
             sink.done(2);
         }
     }
 };
 
-// Loads 32 bytes of each row.
-VOLTPILE_INLINE void load_plane(const PanelRows& rows, int offset, IntLanes (&out)[8]) {
-    IntLanes half[4];
-    load_transposed(rows, offset, half);
-    for (int i = 0; i < 4; ++i) out[i] = half[i];
-    load_transposed(rows, offset + 16, half);
-    for (int i = 0; i < 4; ++i) out[4 + i] = half[i];
-}
-
 template <>
 struct Unpack<WeightFormat::Q5_K> {
     static constexpr int bytes = 176, blocks = 8, group = 32;
     static constexpr bool has_min = true;
     template <class Sink>
-    static VOLTPILE_INLINE void unpack(const PanelRows& rows, Sink& sink) {
-        unpack_scales_and_mins(rows, sink);
-        IntLanes high[8];
-        load_plane(rows, 16, high);
+    static VOLTPILE_INLINE void unpack(const StripBlock& block, Sink& sink) {
+        unpack_scales_and_mins(block, sink);
 #pragma GCC unroll 4
         for (int pair = 0; pair < 4; ++pair) {
-#pragma GCC unroll 2
-            for (int half = 0; half < 2; ++half) {
-                IntLanes q[4];
-                load_transposed(rows, 48 + 32 * pair + 16 * half, q);
-#pragma GCC unroll 4
-                for (int i = 0; i < 4; ++i) {
-                    const IntLanes bits = high[4 * half + i] >> 2 * pair;
-                    sink.q(2 * pair, 4 * half + i, (q[i] & 0x0f0f0f0f) | (bits & 0x01010101) << 4);
-                    sink.q(2 * pair + 1, 4 * half + i, (q[i] >> 4 & 0x0f0f0f0f) | (bits & 0x02020202) << 3);
-                }
+#pragma GCC unroll 8
+            for (int i = 0; i < 8; ++i) {
+                const IntLanes q = block.load(48 + 32 * pair + 4 * i);
+                const IntLanes bits = block.load(16 + 4 * i) >> 2 * pair;
+                sink.q(2 * pair, i, (q & 0x0f0f0f0f) | (bits & 0x01010101) << 4);
+                sink.q(2 * pair + 1, i, (q >> 4 & 0x0f0f0f0f) | (bits & 0x02020202) << 3);
             }
             sink.done(2);
         }
@@ -229,30 +183,25 @@ struct Unpack<WeightFormat::Q6_K> {
     static constexpr int bytes = 210, blocks = 8, group = 16;
     static constexpr bool has_min = false;
     template <class Sink>
-    static VOLTPILE_INLINE void unpack(const PanelRows& rows, Sink& sink) {
-        const Lanes d = load_half_of_rows(rows, 208);
-        IntLanes scales[4];
-        load_transposed(rows, 192, scales);
-#pragma GCC unroll 16
-        for (int i = 0; i < 16; ++i) sink.scale(i, to_float(scales[i / 4] << (24 - 8 * (i % 4)) >> 24) * d);
+    static VOLTPILE_INLINE void unpack(const StripBlock& block, Sink& sink) {
+        const Lanes d = block.load_half(208);
+#pragma GCC unroll 4
+        for (int four = 0; four < 4; ++four) {
+            const IntLanes scales = block.load(192 + 4 * four);
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; ++i) sink.scale(4 * four + i, to_float(scales << (24 - 8 * i) >> 24) * d);
+        }
 #pragma GCC unroll 2
         for (int part = 0; part < 2; ++part) {
             // Bytes 0 to 31: columns 0 to 31 and 64 to 95 of the part; bytes 32 to 63: the others.
-#pragma GCC unroll 2
-            for (int half = 0; half < 2; ++half) {
-                IntLanes high[4];
-                load_transposed(rows, 128 + 32 * part + 16 * half, high);
+#pragma GCC unroll 8
+            for (int i = 0; i < 8; ++i) {
+                const IntLanes high = block.load(128 + 32 * part + 4 * i);
 #pragma GCC unroll 2
                 for (int j = 0; j < 2; ++j) {
-                    IntLanes q[4];
-                    load_transposed(rows, 64 * part + 32 * j + 16 * half, q);
-#pragma GCC unroll 4
-                    for (int i = 0; i < 4; ++i) {
-                        const IntLanes bits = high[i] >> 2 * j;
-                        sink.q(4 * part + j, 4 * half + i, (q[i] & 0x0f0f0f0f) | (bits & 0x03030303) << 4);
-                        sink.q(4 * part + 2 + j, 4 * half + i,
-                               (q[i] >> 4 & 0x0f0f0f0f) | (bits & 0x30303030));
-                    }
+                    const IntLanes q = block.load(64 * part + 32 * j + 4 * i), bits = high >> 2 * j;
+                    sink.q(4 * part + j, i, (q & 0x0f0f0f0f) | (bits & 0x03030303) << 4);
+                    sink.q(4 * part + 2 + j, i, (q >> 4 & 0x0f0f0f0f) | (bits & 0x30303030));
                 }
             }
             sink.done(4);

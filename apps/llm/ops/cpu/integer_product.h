@@ -115,13 +115,26 @@ struct GroupSum {
     __m256i pairs;
     VOLTPILE_INLINE void begin(std::int32_t offset) { sum = IntLanes(offset); }
     VOLTPILE_INLINE void add(int step, IntLanes w, IntLanes x) {
-        constexpr int most = steps_in_16_bits<format>;
         auto a = (__m256i)w.v, b = (__m256i)x.v;
         if (format == WeightFormat::Q8_0) {  // maddubs takes magnitudes and signed numbers
             b = _mm256_sign_epi8(b, a);
             a = _mm256_abs_epi8(a);
         }
-        const __m256i two = _mm256_maddubs_epi16(a, b);
+        add(step, _mm256_maddubs_epi16(a, b));
+    }
+    VOLTPILE_INLINE void add(int step, IntLanes w, const std::int8_t* x) {
+        if constexpr (format == WeightFormat::Q8_0) return add(step, w, broadcast_four(x));
+        // As assembly, or else the compiler broadcasts early and runs out of registers.
+        __m256i two;
+        __asm__("vpbroadcastd %2, %0\n\tvpmaddubsw %0, %1, %0"
+                : "=&x"(two)
+                : "x"(w.v), "m"(*reinterpret_cast<const FourBytes*>(x)));
+        add(step, two);
+    }
+
+  private:
+    VOLTPILE_INLINE void add(int step, __m256i two) {
+        constexpr int most = steps_in_16_bits<format>;
         pairs = step % most == 0 ? two : _mm256_add_epi16(pairs, two);
         // Or else the compiler makes a tree of the sums, for which there are too few registers.
         __asm__("" : "+x"(pairs));
@@ -129,7 +142,6 @@ struct GroupSum {
             sum = (IntLanes::Numbers)_mm256_add_epi32((__m256i)sum.v,
                                                       _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
     }
-    VOLTPILE_INLINE void add(int step, IntLanes w, const std::int8_t* x) { add(step, w, broadcast_four(x)); }
 };
 #endif
 
@@ -245,85 +257,90 @@ struct RowSink {
     }
 };
 
-// Prefetches the weights after the current ones in the order of memory. The processor follows that one
-// stream; the streams of the rows that are unpacked side by side are more than it can follow.
-struct Ahead {
-    Bytes next;
-    VOLTPILE_INLINE void request(int bytes) {
-        for (int i = 0; i < bytes; i += 64) __builtin_prefetch(next + i, 0, 2);
-        next += bytes;
-    }
-};
+constexpr int strip_registers = strip_rows / lane_count;
 
-// One row and a register of weights.
+// Requests what follows in memory: a strip's blocks lie one after the other. Small blocks are read in the
+// order of memory, which the processor foresees as well. Large ones are not, and what is requested for them
+// far ahead goes to the second-level cache.
 template <WeightFormat format>
-__attribute__((noinline)) void multiply_row(PanelRows rows, Ahead ahead, const QuantizedBlock* x,
-                                            std::int64_t blocks, float* sums) {
-    RowSink<format> sink;
-    sink.total = {};
-    for (std::int64_t b = 0; b < blocks; b += Unpack<format>::blocks) {
-        sink.x = x + b;
-        sink.finished = 0;
-        ahead.request(lane_count * Unpack<format>::bytes);
-        Unpack<format>::unpack(rows, sink);
-        rows.advance(Unpack<format>::bytes);
+VOLTPILE_INLINE void prefetch_strip(Bytes at) {
+    constexpr int locality = Unpack<format>::blocks == 1 ? 3 : 2;
+    constexpr int ahead = 16384;
+    for (int i = 0; i < strip_rows * Unpack<format>::bytes; i += 64)
+        __builtin_prefetch(at + ahead + i, 0, locality);
+}
+
+// One row and a strip of weights.
+template <WeightFormat format>
+__attribute__((noinline)) void multiply_row(Bytes strip, const QuantizedBlock* x, std::int64_t blocks,
+                                            float* sums) {
+    using Block = Unpack<format>;
+    Lanes total[strip_registers] = {};
+    for (std::int64_t b = 0; b < blocks; b += Block::blocks, strip += strip_rows * Block::bytes) {
+        prefetch_strip<format>(strip);
+#pragma GCC unroll 2
+        for (int u = 0; u < strip_registers; ++u) {
+            RowSink<format> sink;
+            sink.x = x + b;
+            sink.finished = 0;
+            sink.total = total[u];
+            Block::unpack(StripBlock{strip, u * lane_count}, sink);
+            total[u] = sink.total;
+        }
     }
-    sink.total.store(sums);
+    for (int u = 0; u < strip_registers; ++u) total[u].store(sums + u * lane_count);
+}
+
+// Stores the sums of a row with weights first to first + count - 1, as far as the product asks for them.
+VOLTPILE_INLINE void store_sums(const Product& p, const float* sums, std::int64_t row, std::int64_t first,
+                                std::int64_t count) {
+    const std::int64_t end = first + count < p.end ? first + count : p.end;
+    __builtin_memcpy(p.out + row * p.out_stride + (first - p.begin), sums,
+                     static_cast<std::size_t>(end - first) * sizeof(float));
 }
 
 template <WeightFormat format, int registers>
-void multiply_weights_of(const Product& p, std::int64_t begin, std::int64_t end) {
+void multiply_strips(const Product& p, std::int64_t first) {
     using Block = Unpack<format>;
     constexpr int stride = panel_registers * lane_count;
     Panel& panel = *reinterpret_cast<Panel*>(p.integer_panel);
-    PanelRows rows[registers];
-    for (int j = 0; j < registers * lane_count; ++j) {
-        const std::int64_t row = begin + j < end ? begin + j : end - 1;  // beyond the end: not stored
-        rows[j / lane_count].at[j % lane_count] = reinterpret_cast<Bytes>(p.w) + row * p.row_bytes;
+    StripBlock blocks_of[registers];
+    for (int u = 0; u < registers; ++u) {
+        const std::int64_t weight = first + u * lane_count;
+        blocks_of[u] = {reinterpret_cast<Bytes>(p.w) + weight / strip_rows * strip_rows * p.row_bytes,
+                        static_cast<int>(weight % strip_rows)};
     }
     const std::int64_t x_stride = p.columns / quantized_columns;
-    if (p.rows == 1) {
-        for (int u = 0; u < registers; ++u)
-            multiply_row<format>(rows[u], {rows[u].at[0] + lane_count * p.row_bytes}, p.quantized, x_stride,
-                                 p.sums + u * lane_count);
-        __builtin_memcpy(p.out + (begin - p.begin), p.sums,
-                         static_cast<std::size_t>(end - begin) * sizeof(float));
-        return;
-    }
     for (std::int64_t i = 0; i < p.rows * stride; ++i) p.sums[i] = 0;
-    Ahead ahead{rows[0].at[0] + registers * lane_count * p.row_bytes};
-    for (std::int64_t first = 0; first < x_stride; first += panel_blocks) {
-        const int blocks =
-            static_cast<int>(x_stride - first < panel_blocks ? x_stride - first : panel_blocks);
+    for (std::int64_t c = 0; c < x_stride; c += panel_blocks) {
+        const int blocks = static_cast<int>(x_stride - c < panel_blocks ? x_stride - c : panel_blocks);
         for (int u = 0; u < registers; ++u) {
             for (int b = 0; b < blocks; b += Block::blocks) {
                 PanelSink sink{panel, b, u};
-                ahead.request(lane_count * Block::bytes);
-                Block::unpack(rows[u], sink);
-                rows[u].advance(Block::bytes);
+                Block::unpack(blocks_of[u], sink);
+                blocks_of[u].advance(Block::bytes);
             }
         }
-        multiply_all<format, registers>(panel, blocks, p.quantized + first, x_stride, p.rows, p.sums);
+        multiply_all<format, registers>(panel, blocks, p.quantized + c, x_stride, p.rows, p.sums);
     }
     for (std::int64_t r = 0; r < p.rows; ++r)
-        __builtin_memcpy(p.out + r * p.out_stride + (begin - p.begin), p.sums + r * stride,
-                         static_cast<std::size_t>(end - begin) * sizeof(float));
+        store_sums(p, p.sums + r * stride, r, first, registers * lane_count);
 }
 
 template <WeightFormat format>
 void integer_product_of(const Product& p) {
-    for (std::int64_t j = p.begin; j < p.end;) {
-        const std::int64_t left = p.end - j;
-        if (left > lane_count) {
-            const std::int64_t count =
-                left < panel_registers * lane_count ? left : panel_registers * lane_count;
-            multiply_weights_of<format, panel_registers>(p, j, j + count);
-            j += count;
-        } else {
-            multiply_weights_of<format, 1>(p, j, p.end);
-            j = p.end;
+    std::int64_t first = p.begin;
+    if (p.rows == 1) {
+        for (; first < p.end; first += strip_rows) {
+            multiply_row<format>(reinterpret_cast<Bytes>(p.w) + first * p.row_bytes, p.quantized,
+                                 p.columns / quantized_columns, p.sums);
+            store_sums(p, p.sums, 0, first, strip_rows);
         }
+        return;
     }
+    constexpr int together = panel_registers * lane_count;
+    for (; first + together <= p.end; first += together) multiply_strips<format, panel_registers>(p, first);
+    for (; first < p.end; first += strip_rows) multiply_strips<format, strip_registers>(p, first);
 }
 
 void integer_product(const Product& p) {
@@ -341,7 +358,7 @@ void integer_product(const Product& p) {
         case WeightFormat::Q6_K:
             return integer_product_of<WeightFormat::Q6_K>(p);
         default:
-            return product<>(p);
+            return;  // see has_integer_product
     }
 }
 #endif

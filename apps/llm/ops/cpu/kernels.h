@@ -26,10 +26,10 @@ constexpr std::int64_t integer_sums = 32;
 // out[r, j - begin] = sum_c x[r, c] * w[j, c] for begin <= j < end and all rows r of x.
 struct Product {
     WeightFormat format{};
-    const std::byte* w = nullptr;
-    std::int64_t row_bytes = 0;
+    const std::byte* w = nullptr;  // the matrix; integer_product: its strips (strip_layout.h)
+    std::int64_t row_bytes = 0;    // from row to row; integer_product: of a row of the format
     std::int64_t columns = 0;
-    std::int64_t begin = 0;
+    std::int64_t begin = 0;  // integer_product: the first row of a strip
     std::int64_t end = 0;
     const float* x = nullptr;  // (rows, columns)
     std::int64_t rows = 0;
@@ -72,7 +72,8 @@ struct AttentionRow {
 struct CpuKernels {
     CpuLevel level;
     void (*product)(const Product&);
-    // The same for quantized weights, from quantized activations. nullptr: the level has none.
+    // The same for packed weights of formats with integer products, from quantized activations. nullptr: the
+    // level has none, and `product` multiplies all formats; otherwise it has only the others.
     void (*integer_product)(const Product&);
     // Quantizes a row. columns: a multiple of quantized_columns.
     void (*quantize)(const float* x, std::int64_t columns, QuantizedBlock* to);

@@ -15,7 +15,7 @@ inline namespace VOLTPILE_TARGET {
 // No symbol of these may reach the linker, see base/simd.h.
 namespace {
 
-// The operands of one tile: up to 4 weights by up to 4 rows.
+// The operands of one tile: 1, 2 or 4 weights by up to 4 rows.
 struct Tile {
     Bytes w;  // at the first column of the first weight
     std::int64_t row_bytes;
@@ -24,9 +24,7 @@ struct Tile {
     int columns;
     float* out;
     std::int64_t out_stride;
-    bool first;            // the first columns: sets out; otherwise adds to it
-    bool streams = false;  // the weights come from memory: requests those of the next tile, which the
-                           // processor does not foresee
+    bool first;  // the first columns: sets out; otherwise adds to it
 };
 
 template <WeightFormat format, int weights, int rows>
@@ -54,6 +52,12 @@ struct Steps<format, 1> {
     VOLTPILE_INLINE Steps(Bytes w, std::int64_t) : step{Step<format>(w)} {}
 };
 template <WeightFormat format>
+struct Steps<format, 2> {
+    Step<format> step[2];
+    VOLTPILE_INLINE Steps(Bytes w, std::int64_t row_bytes)
+        : step{Step<format>(w), Step<format>(w + row_bytes)} {}
+};
+template <WeightFormat format>
 struct Steps<format, 4> {
     Step<format> step[4];
     VOLTPILE_INLINE Steps(Bytes w, std::int64_t row_bytes)
@@ -61,7 +65,9 @@ struct Steps<format, 4> {
                Step<format>(w + 3 * row_bytes)} {}
 };
 
-template <WeightFormat format, int weights, int rows>
+// streams: the weights come from memory; requests those of the next tile, which the processor does not
+// foresee.
+template <WeightFormat format, int weights, int rows, bool streams = false>
 __attribute__((noinline)) void multiply(const Tile& tile) {
     constexpr int columns = Step<format>::parts * step_columns;
     Lanes partial[weights][rows] = {};
@@ -69,10 +75,13 @@ __attribute__((noinline)) void multiply(const Tile& tile) {
     const float* x = tile.x;
     int c = 0;
     for (; c + columns <= tile.columns; c += columns, w += Step<format>::bytes) {
-        if (rows == 1 && tile.streams) {
+        if constexpr (streams) {
+            constexpr int near = 512;  // from the second-level cache to the first
             for (int j = 0; j < weights; ++j) {
-                for (int i = 0; i < Step<format>::bytes; i += 64)
+                for (int i = 0; i < Step<format>::bytes; i += 64) {
                     __builtin_prefetch(w + (weights + j) * tile.row_bytes + i, 0, 2);
+                    __builtin_prefetch(w + j * tile.row_bytes + near + i);
+                }
             }
         }
         const Steps<format, weights> steps(w, tile.row_bytes);
@@ -147,31 +156,48 @@ void expand(Bytes w, int columns, float* to) {
     }
 }
 
+// The operands of weights from j on and the columns from c on.
+template <WeightFormat format>
+VOLTPILE_INLINE Tile tile_at(const Product& p, std::int64_t j, std::int64_t c) {
+    const std::int64_t left = p.columns - c;
+    return {reinterpret_cast<Bytes>(p.w) + j * p.row_bytes +
+                c / (Step<format>::parts * step_columns) * Step<format>::bytes,
+            p.row_bytes,
+            p.x + c,
+            p.columns,
+            static_cast<int>(left < product_columns ? left : product_columns),
+            p.out + (j - p.begin),
+            p.out_stride,
+            c == 0};
+}
+
+// One row of x: memory is what takes the time, so two rows of the matrix are read from end to end.
+template <WeightFormat format>
+void multiply_one_row(const Product& p) {
+    std::int64_t j = p.begin;
+    for (; j + 2 <= p.end; j += 2) {
+        for (std::int64_t c = 0; c < p.columns; c += product_columns)
+            multiply<format, 2, 1, true>(tile_at<format>(p, j, c));
+    }
+    for (std::int64_t c = 0; j < p.end && c < p.columns; c += product_columns)
+        multiply<format, 1, 1, true>(tile_at<format>(p, j, c));
+}
+
 template <WeightFormat format>
 void product_of(const Product& p) {
+    if (p.rows == 1) return multiply_one_row<format>(p);
     constexpr std::int64_t rows_for_panel = 8;  // from here on, expanding once is cheaper than in every tile
     const bool panel = format != WeightFormat::F32 && p.rows >= rows_for_panel;
     for (std::int64_t j = p.begin; j < p.end; j += product_weights) {
         const std::int64_t weights = p.end - j < product_weights ? p.end - j : product_weights;
         for (std::int64_t c = 0; c < p.columns; c += product_columns) {
-            const std::int64_t columns = p.columns - c < product_columns ? p.columns - c : product_columns;
-            Bytes w = reinterpret_cast<Bytes>(p.w) + j * p.row_bytes +
-                      c / (Step<format>::parts * step_columns) * Step<format>::bytes;
-            Tile tile{w,
-                      p.row_bytes,
-                      p.x + c,
-                      p.columns,
-                      static_cast<int>(columns),
-                      p.out + (j - p.begin),
-                      p.out_stride,
-                      c == 0,
-                      p.rows == 1};
+            Tile tile = tile_at<format>(p, j, c);
             if (!panel) {
                 multiply_weights<format>(tile, weights, p.rows);
                 continue;
             }
             for (std::int64_t i = 0; i < weights; ++i)
-                expand<format>(w + i * p.row_bytes, tile.columns, p.panel + i * product_columns);
+                expand<format>(tile.w + i * p.row_bytes, tile.columns, p.panel + i * product_columns);
             tile.w = reinterpret_cast<Bytes>(p.panel);
             tile.row_bytes = product_columns * static_cast<std::int64_t>(sizeof(float));
             multiply_weights<WeightFormat::F32>(tile, weights, p.rows);
@@ -183,7 +209,12 @@ template <int format = 0>
 void product(const Product& p) {
     if constexpr (format < static_cast<int>(kWeightFormats.size())) {
         constexpr auto candidate = static_cast<WeightFormat>(format);
-        p.format == candidate ? product_of<candidate>(p) : product<format + 1>(p);
+        // Those of integer_product come packed.
+        constexpr bool mine = simd_level == CpuLevel::Baseline || !has_integer_product(candidate);
+        if constexpr (mine) {
+            if (p.format == candidate) return product_of<candidate>(p);
+        }
+        product<format + 1>(p);
     }
 }
 

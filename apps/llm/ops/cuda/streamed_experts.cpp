@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "llm/ops/convert_row.h"
 #include "llm/ops/cuda/repack.h"
 #include "llm/ops/host_ops.h"
 
@@ -30,6 +31,18 @@ std::size_t bytes_of(const ExpertWeights& experts) {
 }
 std::size_t bytes_of(const HostExpertLayer& layer) {
     return bytes_of(*layer.gate) + bytes_of(*layer.up) + bytes_of(*layer.down);
+}
+
+// Writes rows [begin, end) to `to` in sent_format(), contiguously.
+void read_rows_to_send(const HostWeights& from, std::int64_t begin, std::int64_t end, std::byte* to) {
+    const WeightFormat format = sent_format(from.format());
+    if (format == from.format()) return from.read_rows(begin, end, to);
+    const auto columns = static_cast<std::size_t>(from.columns());
+    std::vector<std::byte> row(row_bytes(from.format(), columns));
+    for (std::int64_t r = begin; r < end; ++r, to += row_bytes(format, columns)) {
+        from.read_rows(r, r + 1, row.data());
+        convert_row(from.format(), row.data(), from.columns(), format, to);
+    }
 }
 
 }  // namespace
@@ -80,7 +93,7 @@ void StreamedExperts::add(const WeightMatrix& from, const DeviceMatrix& to) {
         const std::int64_t end = std::min(from.rows(), begin + each);
         const std::size_t bytes = rounded(static_cast<std::size_t>(end - begin) * packed);
         if (filled_ + bytes > std::min(load_piece_bytes, scratch_.size() / 2)) send();
-        parts_.push_back({&host(from), to, begin, end, filled_});
+        parts_.push_back({static_cast<const HostWeights*>(&from), to, begin, end, filled_});
         filled_ += bytes;
     }
 }
@@ -90,7 +103,7 @@ void StreamedExperts::send() {
     std::byte* const pinned = staging_.next(filled_);
     in_parallel(parts_.size(), threads_, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i)
-            read_rows(parts_[i].from->source(), parts_[i].begin, parts_[i].end, pinned + parts_[i].place);
+            read_rows_to_send(*parts_[i].from, parts_[i].begin, parts_[i].end, pinned + parts_[i].place);
     });
     std::uint8_t* const blocks =
         scratch_.data() + static_cast<std::size_t>(staging_.piece()) * (scratch_.size() / 2);

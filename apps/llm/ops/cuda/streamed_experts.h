@@ -47,7 +47,7 @@ class StreamedExperts {
   private:
     // Rows of a matrix on their way to its planes.
     struct Part {
-        const HostMatrix* from;
+        const HostWeights* from;
         DeviceMatrix to;
         std::int64_t begin, end;
         std::size_t place;  // bytes in the staging buffer
