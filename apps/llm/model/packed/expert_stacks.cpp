@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "llm/model/byte_cursor.h"
 #include "llm/model/packed/number_arrays.h"
+#include "llm/model/packed/packed_format.h"
 
 namespace voltpile::llm {
 namespace {
@@ -244,5 +245,17 @@ void unpack_expert_stacks(TensorFiles& files, const ModelConfig& config) {
     if (config.experts.count == 0) return;
     for (std::int64_t layer = 0; layer < config.layers; ++layer) StackReader(files, config, layer).read();
 }
+
+extern const PackedFormat kMxfp4Stacks;
+const PackedFormat kMxfp4Stacks = {
+    .packing = Packing::Mxfp4,
+    .method = "mxfp4",
+    .supported = "MXFP4 of gpt-oss",
+    .read =
+        [](const JsonKeys&) {
+            return Quantization{Packing::Mxfp4, 4, 32};
+        },
+    .text = [](const Quantization&) { return std::string("MXFP4 (experts)"); },
+};
 
 }  // namespace voltpile::llm

@@ -1,5 +1,5 @@
-#include "llm/model/packed/packed_codes.h"
-
+// Matrices of 4-bit codes into a table of 16 numbers, as bitsandbytes packs them: NF4 and FP4. They convert
+// to F16.
 #include <fmt/format.h>
 
 #include <array>
@@ -12,6 +12,8 @@
 
 #include "llm/model/json_file.h"
 #include "llm/model/json_keys.h"
+#include "llm/model/packed/packed_format.h"
+#include "llm/model/packed/quantization_keys.h"
 
 namespace voltpile::llm {
 namespace {
@@ -83,8 +85,12 @@ std::uint64_t extent_in_blocks(std::uint64_t count, std::uint64_t size) {
     return (count + size - 1) / size;
 }
 
-}  // namespace
-
+// weight uint8[rows * columns / 2][1] (codes row after row, the first of a byte in its high nibble),
+// weight.quant_map fp32[16], weight.absmax with one scale for each `blocksize` weights, counted over all
+// rows, and weight.quant_state.bitsandbytes__nf4 (or fp4), JSON as text with shape and blocksize. A weight is
+// quant_map[code] * scale, rounded to fp16. Scales are fp32, or (double quantization) uint8 codes:
+// weight.nested_quant_map[code] * weight.nested_absmax[block / nested_blocksize] + nested_offset. Source:
+// "QLoRA" (arXiv:2305.14314), bitsandbytes.
 std::unique_ptr<PackedMatrix> bitsandbytes_matrix(const PackedParts& parts, const Quantization&) {
     const char* state = "weight.quant_state.bitsandbytes__nf4";
     if (parts.find(state) == nullptr && parts.find("weight.quant_state.bitsandbytes__fp4") != nullptr)
@@ -130,5 +136,38 @@ std::unique_ptr<PackedMatrix> bitsandbytes_matrix(const PackedParts& parts, cons
     }
     return std::make_unique<PackedCodes>(parts.shape(rows, columns), std::move(found));
 }
+
+Quantization read_bitsandbytes(const JsonKeys& keys) {
+    const auto is_on = [&](const char* key) { return keys.boolean(key).value_or(false); };
+    if (is_on("load_in_8bit") || is_on("_load_in_8bit"))
+        refuse_quantization(keys, "bitsandbytes with 8 bits");
+    return {Packing::Bitsandbytes, 4};
+}
+
+std::string bitsandbytes_text(const Quantization&) {
+    return "bitsandbytes, 4 bits";
+}
+
+constexpr std::array<std::string_view, 7> kPartsOfBitsandbytes = {"weight",
+                                                                  "weight.absmax",
+                                                                  "weight.quant_map",
+                                                                  "weight.nested_absmax",
+                                                                  "weight.nested_quant_map",
+                                                                  "weight.quant_state.bitsandbytes__nf4",
+                                                                  "weight.quant_state.bitsandbytes__fp4"};
+
+}  // namespace
+
+extern const PackedFormat kBitsandbytes;
+const PackedFormat kBitsandbytes = {
+    .packing = Packing::Bitsandbytes,
+    .method = "bitsandbytes",
+    .supported = "bitsandbytes NF4 and FP4",
+    .read = read_bitsandbytes,
+    .text = bitsandbytes_text,
+    .parts = kPartsOfBitsandbytes,
+    .element = StoredType::U8,
+    .open = bitsandbytes_matrix,
+};
 
 }  // namespace voltpile::llm

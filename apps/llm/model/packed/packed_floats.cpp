@@ -1,5 +1,4 @@
-#include "llm/model/packed/packed_floats.h"
-
+// Matrices of floating-point numbers of 8 bits (FP8). They convert to F16.
 #include <fmt/format.h>
 
 #include <array>
@@ -9,6 +8,10 @@
 #include <span>
 #include <utility>
 #include <vector>
+
+#include "llm/model/byte_cursor.h"
+#include "llm/model/packed/packed_format.h"
+#include "llm/model/packed/quantization_keys.h"
 
 namespace voltpile::llm {
 namespace {
@@ -65,8 +68,10 @@ class PackedFloat8 final : public PackedMatrix {
     std::array<float, 256> values_ = float8_values();
 };
 
-}  // namespace
-
+// weight float8 E4M3[rows][columns] (1 sign bit, 4 of exponent with bias 7, 3 of mantissa; no infinities),
+// and as fp32, fp16 or bf16 weight_scale_inv or weight_scale: one, one for each row, or one for each block of
+// config.json's size. A weight is the product, rounded to fp16. Source: "FP8 Formats for Deep Learning"
+// (arXiv:2209.05433), compressed-tensors.
 std::unique_ptr<PackedMatrix> float8_matrix(const PackedParts& parts, const Quantization& quantization) {
     const StoredTensor& codes = parts.need("weight", StoredType::Float8);
     const char* suffix = parts.find("weight_scale_inv") != nullptr ? "weight_scale_inv" : "weight_scale";
@@ -91,5 +96,34 @@ std::unique_ptr<PackedMatrix> float8_matrix(const PackedParts& parts, const Quan
     }
     return std::make_unique<PackedFloat8>(parts.shape(codes.rows, codes.columns), codes, scales, blocks);
 }
+
+Quantization read_float8(const JsonKeys& keys) {
+    Quantization out{Packing::Float8, 8};
+    if (const std::string format = keys.text("fmt").value_or("e4m3"); format != "e4m3")
+        refuse_quantization(keys, fmt::format("FP8 {}", printable(format)));
+    read_block(keys, "weight_block_size", out);
+    return out;
+}
+
+std::string float8_text(const Quantization& quantization) {
+    if (quantization.block_rows == 0) return "FP8 E4M3";
+    return fmt::format("FP8 E4M3, blocks of {} x {}", quantization.block_rows, quantization.block_columns);
+}
+
+constexpr std::array<std::string_view, 3> kPartsOfFloat8 = {"weight", "weight_scale", "weight_scale_inv"};
+
+}  // namespace
+
+extern const PackedFormat kFloat8;
+const PackedFormat kFloat8 = {
+    .packing = Packing::Float8,
+    .method = "fp8",
+    .supported = "FP8 E4M3",
+    .read = read_float8,
+    .text = float8_text,
+    .parts = kPartsOfFloat8,
+    .element = StoredType::Float8,
+    .open = float8_matrix,
+};
 
 }  // namespace voltpile::llm

@@ -7,41 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "llm/model/packed/integer_layouts.h"
-#include "llm/model/packed/packed_codes.h"
-#include "llm/model/packed/packed_floats.h"
+#include "llm/model/packed/packed_format.h"
 #include "llm/model/packed/packed_parts.h"
 
 namespace voltpile::llm {
 namespace {
-
-using Open = std::unique_ptr<PackedMatrix> (*)(const PackedParts&, const Quantization&);
-
-// How a method names the parts of a layer. The first has the weights.
-struct Layout {
-    Packing packing;
-    StoredType element;  // of the first part
-    Open open;
-    std::vector<std::string_view> parts;
-};
-
-const std::vector<Layout>& layouts() {
-    static const std::vector<Layout> kLayouts = {
-        {Packing::Gptq, StoredType::I32, gptq_matrix, {"qweight", "qzeros", "scales", "g_idx"}},
-        {Packing::Awq, StoredType::I32, awq_matrix, {"qweight", "qzeros", "scales"}},
-        {Packing::PackedIntegers,
-         StoredType::I32,
-         packed_integers_matrix,
-         {"weight_packed", "weight_scale", "weight_zero_point", "weight_shape", "weight_g_idx"}},
-        {Packing::Integers, StoredType::I8, int8_matrix, {"weight", "weight_scale", "weight_zero_point"}},
-        {Packing::Float8, StoredType::Float8, float8_matrix, {"weight", "weight_scale", "weight_scale_inv"}},
-        {Packing::Bitsandbytes,
-         StoredType::U8,
-         bitsandbytes_matrix,
-         {"weight", "weight.absmax", "weight.quant_map", "weight.nested_absmax", "weight.nested_quant_map",
-          "weight.quant_state.bitsandbytes__nf4", "weight.quant_state.bitsandbytes__fp4"}}};
-    return kLayouts;
-}
 
 // Scales that only computing with rounded activations, keys or values needs.
 constexpr std::array<std::string_view, 8> kIgnored = {
@@ -65,10 +35,11 @@ void erase_zero_bias(TensorFiles& files, const ModelConfig& config, const std::s
         erase(files, layer + ".bias");
 }
 
-void unpack(TensorFiles& files, const ModelConfig& config, const Layout& layout, const std::string& layer) {
-    const PackedParts parts(files, layer, layout.parts.front());
-    std::unique_ptr<PackedMatrix> matrix = layout.open(parts, config.quantization);
-    const int file = files.file_of.at(layer + "." + std::string(layout.parts.front()));
+void unpack(TensorFiles& files, const ModelConfig& config, const PackedFormat& format,
+            const std::string& layer) {
+    const PackedParts parts(files, layer, format.parts.front());
+    std::unique_ptr<PackedMatrix> matrix = format.open(parts, config.quantization);
+    const int file = files.file_of.at(layer + "." + std::string(format.parts.front()));
     StoredTensor stored{};
     stored.format = matrix->format();
     stored.dimensions = 2;
@@ -77,8 +48,8 @@ void unpack(TensorFiles& files, const ModelConfig& config, const Layout& layout,
     stored.bytes = stored.rows * row_bytes(stored.format, stored.columns);
     stored.packed = matrix.get();
     files.packed.push_back(std::move(matrix));
-    for (const std::string_view part : layout.parts) erase(files, layer + "." + std::string(part));
-    if (layout.packing == Packing::Gptq) erase_zero_bias(files, config, layer);
+    for (const std::string_view part : format.parts) erase(files, layer + "." + std::string(part));
+    if (format.packing == Packing::Gptq) erase_zero_bias(files, config, layer);
     files.tensors.insert_or_assign(layer + ".weight", stored);
     files.file_of.insert_or_assign(layer + ".weight", file);
 }
@@ -86,18 +57,20 @@ void unpack(TensorFiles& files, const ModelConfig& config, const Layout& layout,
 }  // namespace
 
 void unpack_tensors(TensorFiles& files, const ModelConfig& config) {
-    const auto layout = std::ranges::find(layouts(), config.quantization.packing, &Layout::packing);
-    if (layout == layouts().end()) return;
+    const auto found =
+        std::ranges::find(packed_formats(), config.quantization.packing, &PackedFormat::packing);
+    if (found == packed_formats().end() || (*found)->parts.empty()) return;
+    const PackedFormat& format = **found;
     std::vector<std::string> layers, ignored;
-    const std::string suffix = "." + std::string(layout->parts.front());
+    const std::string suffix = "." + std::string(format.parts.front());
     for (const auto& [name, tensor] : files.tensors) {
-        if (name.ends_with(suffix) && tensor.element == layout->element)
+        if (name.ends_with(suffix) && tensor.element == format.element)
             layers.push_back(name.substr(0, name.size() - suffix.size()));
         if (std::ranges::any_of(kIgnored, [&](std::string_view end) { return name.ends_with(end); }))
             ignored.push_back(name);
     }
     for (const std::string& name : ignored) erase(files, name);
-    for (const std::string& layer : layers) unpack(files, config, *layout, layer);
+    for (const std::string& layer : layers) unpack(files, config, format, layer);
 }
 
 }  // namespace voltpile::llm
