@@ -72,11 +72,6 @@ std::int32_t token_of(const BatchView& batch, int row) {
     return token < 0 ? batch.drawn[-1 - token] : token;
 }
 
-void gather(FloatRows x, const BatchView& batch, FloatRows out) {
-    for (int i = 0; i < batch.logits; ++i)
-        std::copy_n(x.data + batch.logit_row[i] * x.columns, x.columns, out.data + i * out.columns);
-}
-
 }  // namespace
 
 HostMatrix::HostMatrix(const MatrixSource& source)
@@ -176,40 +171,6 @@ void HostOps::embed(const WeightMatrix& table, const BatchView& batch, float sca
         static_cast<const HostWeights&>(table).read_rows(token, token + 1, table_row_.data());
         dequantize_row(table.format(), table_row_.data(), x.columns, to);
         for (std::int64_t c = 0; scale != 1 && c < x.columns; ++c) to[c] *= scale;
-    }
-}
-
-void HostOps::gather_rows(HiddenRows x, const BatchView& batch, HiddenRows out) {
-    gather(host(x), batch, host(out));
-}
-
-void HostOps::gather_float_rows(FloatRows x, const BatchView& batch, FloatRows out) {
-    gather(x, batch, out);
-}
-
-void HostOps::store_rows(HiddenRows x, const BatchView& batch, HiddenRows to) {
-    for (int r = 0; r < batch.rows; ++r) {
-        if (batch.sequence[r] < 0) continue;
-        const std::int64_t page =
-            batch.page_table[static_cast<std::int64_t>(batch.sequence[r]) * batch.max_pages +
-                             batch.position[r] / kv_page_tokens];
-        const std::int64_t row = page * kv_page_tokens + batch.position[r] % kv_page_tokens;
-        std::copy_n(host(x).data + r * x.columns, x.columns, host(to).data + row * x.columns);
-    }
-}
-
-void HostOps::recall_rows(HiddenRows from, const BatchView& batch, FloatRows out) {
-    for (int r = 0; r < batch.rows; ++r)
-        std::copy_n(host(from).data + batch.hidden_row[r] * out.columns, out.columns,
-                    out.data + r * out.columns);
-}
-
-void HostOps::join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) {
-    for (std::size_t k = 0; k + 1 < column_begin.size(); ++k) {
-        const std::int64_t columns = column_begin[k + 1] - column_begin[k];
-        const float* piece = parts.data + static_cast<std::int64_t>(k) * out.rows * parts.columns;
-        for (std::int64_t r = 0; r < out.rows; ++r)
-            std::copy_n(piece + r * columns, columns, out.data + r * out.columns + column_begin[k]);
     }
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "llm/ops/half_limit.h"
-#include "llm/ops/ops.h"
+#include "llm/ops/host_rows.h"
 
 namespace voltpile::llm {
 
@@ -45,7 +45,7 @@ class HostAdapters final : public AdapterWeights {
     std::vector<std::unique_ptr<HostMatrix>> a_, b_;
 };
 
-class HostOps : public Ops {
+class HostOps : public HostRowOps {
   public:
     Element hidden_element() const override { return Element::F32; }
 
@@ -70,11 +70,6 @@ class HostOps : public Ops {
     std::unique_ptr<Recording> record(std::function<void()> enqueue) override;
 
     void embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) override;
-    void gather_rows(HiddenRows x, const BatchView& batch, HiddenRows out) override;
-    void gather_float_rows(FloatRows x, const BatchView& batch, FloatRows out) override;
-    void store_rows(HiddenRows x, const BatchView& batch, HiddenRows to) override;
-    void recall_rows(HiddenRows from, const BatchView& batch, FloatRows out) override;
-    void join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) override;
     SentinelReport take_sentinel() override;
 
   protected:
@@ -97,9 +92,6 @@ inline const HostMatrix& host(const WeightMatrix& matrix) {
 }
 inline const HostAdapters& host(const AdapterWeights& adapters) {
     return static_cast<const HostAdapters&>(adapters);
-}
-inline FloatRows host(HiddenRows x) {
-    return {static_cast<float*>(x.data), x.rows, x.columns};
 }
 
 // Returns the index of a token and KV head in the cache: its key or value begins at byte index *

@@ -1,6 +1,8 @@
 // Forwards every call to another Ops and, if a stopwatch is set, marks the end of each operation.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -61,48 +63,138 @@ class TimedOps final : public Ops {
     }
     SentinelReport take_sentinel() override { return ops_.take_sentinel(); }
 
-    void embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) override;
+    void embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) override {
+        ops_.embed(table, batch, scale, x);
+        mark("embedding");
+    }
     void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps, HiddenRows out,
-                      SentinelPlace place) override;
-    void rms_norm(FloatRows x, const float* weight, float eps, SentinelPlace place) override;
-    void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) override;
-    void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) override;
-    void add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) override;
-    void norm_matmul(const RmsNorm& x, std::span<const WeightMatrix* const> weights, HiddenRows out) override;
+                      SentinelPlace place) override {
+        ops_.add_rms_norm(x, delta, weight, eps, out, place);
+        mark("norm");
+    }
+    void rms_norm(FloatRows x, const float* weight, float eps, SentinelPlace place) override {
+        ops_.rms_norm(x, weight, eps, place);
+        mark("norm");
+    }
+    void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) override {
+        ops_.matmul(x, weights, out);
+        if (timed()) mark(fmt::format("product {} x {}", out.columns, x.columns));
+    }
+    void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) override {
+        ops_.matmul(x, weight, out);
+        if (timed()) mark(fmt::format("product {} x {}", out.columns, x.columns));
+    }
+    void add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) override {
+        ops_.add_matmul(x, weight, bias, out);
+        if (timed()) mark(fmt::format("product {} x {}", out.columns, x.columns));
+    }
+    void norm_matmul(const RmsNorm& x, std::span<const WeightMatrix* const> weights,
+                     HiddenRows out) override {
+        ops_.norm_matmul(x, weights, out);
+        if (timed()) mark(fmt::format("product {} x {} with its norm", out.columns, x.out.columns));
+    }
     void norm_gated_matmul(const RmsNorm& x, const WeightMatrix& gate, const WeightMatrix& up,
-                           Activation activation, HiddenRows out) override;
+                           Activation activation, HiddenRows out) override {
+        ops_.norm_gated_matmul(x, gate, up, activation, out);
+        if (timed()) mark(fmt::format("gated product 2 x {} x {} with its norm", out.columns, x.out.columns));
+    }
     void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, Activation activation,
-                      HiddenRows out) override;
+                      HiddenRows out) override {
+        ops_.gated_matmul(x, gate, up, activation, out);
+        if (timed()) mark(fmt::format("gated product 2 x {} x {}", out.columns, x.columns));
+    }
     void add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
-                      HiddenRows out) override;
+                      HiddenRows out) override {
+        ops_.add_adapters(x, adapters, batch, out);
+        mark("adapters");
+    }
     void add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
-                      FloatRows out) override;
-    void gate(HiddenRows x, Activation activation, HiddenRows out) override;
+                      FloatRows out) override {
+        ops_.add_adapters(x, adapters, batch, out);
+        mark("adapters");
+    }
+    void gate(HiddenRows x, Activation activation, HiddenRows out) override {
+        ops_.gate(x, activation, out);
+        mark("adapters");
+    }
     void matmul_heads(HiddenRows x, HeadColumns from, const WeightMatrix& weight, HiddenRows out,
-                      HeadColumns to) override;
-    void copy_heads(HiddenRows x, HeadColumns from, int heads, HiddenRows out, HeadColumns to) override;
-    void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) override;
+                      HeadColumns to) override {
+        ops_.matmul_heads(x, from, weight, out, to);
+        if (timed()) mark(fmt::format("product of heads {} x {}", weight.rows(), weight.columns()));
+    }
+    void copy_heads(HiddenRows x, HeadColumns from, int heads, HiddenRows out, HeadColumns to) override {
+        ops_.copy_heads(x, from, heads, out, to);
+        mark("copy of heads");
+    }
+    void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) override {
+        ops_.sum_squares(qkv, settings, sums);
+        mark("norm");
+    }
     void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
-               const Routing& to) override;
+               const Routing& to) override {
+        ops_.route(x, settings, batch, to);
+        mark("router");
+    }
     void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
-                       Activation activation, const Routing& routing, HiddenRows out) override;
-    void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing, FloatRows out) override;
+                       Activation activation, const Routing& routing, HiddenRows out) override {
+        ops_.gated_experts(x, gate, up, activation, routing, out);
+        if (timed())
+            mark(fmt::format("gated experts {} x 2 x {} x {}", gate.count(), gate.rows(), gate.columns()));
+    }
+    void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing,
+                     FloatRows out) override {
+        ops_.sum_experts(x, down, routing, out);
+        if (timed()) mark(fmt::format("experts {} x {} x {}", down.count(), down.rows(), down.columns()));
+    }
     void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
-                        const KvLayer& cache) override;
+                        const KvLayer& cache) override {
+        ops_.rope_and_store(qkv, settings, batch, cache);
+        mark("rope and store");
+    }
     void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,
-                   const AttentionSettings& attention, HiddenRows out) override;
+                   const AttentionSettings& attention, HiddenRows out) override {
+        ops_.attention(qkv, settings, batch, cache, attention, out);
+        mark("attention");
+    }
     void attend(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,
-                const AttentionSettings& attention_settings, HiddenRows out) override;
-    void soft_cap(FloatRows x, float cap) override;
-    void gather_rows(HiddenRows x, const BatchView& batch, HiddenRows out) override;
-    void gather_float_rows(FloatRows x, const BatchView& batch, FloatRows out) override;
-    void store_rows(HiddenRows x, const BatchView& batch, HiddenRows to) override;
-    void recall_rows(HiddenRows from, const BatchView& batch, FloatRows out) override;
-    void join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) override;
+                const AttentionSettings& attention_settings, HiddenRows out) override {
+        ops_.attend(qkv, settings, batch, cache, attention_settings, out);
+        mark("attention");
+    }
+    void soft_cap(FloatRows x, float cap) override {
+        ops_.soft_cap(x, cap);
+        mark("soft cap");
+    }
+    void gather_rows(HiddenRows x, const BatchView& batch, HiddenRows out) override {
+        ops_.gather_rows(x, batch, out);
+        mark("gather and join");
+    }
+    void gather_float_rows(FloatRows x, const BatchView& batch, FloatRows out) override {
+        ops_.gather_float_rows(x, batch, out);
+        mark("gather and join");
+    }
+    void store_rows(HiddenRows x, const BatchView& batch, HiddenRows to) override {
+        ops_.store_rows(x, batch, to);
+        mark("gather and join");
+    }
+    void recall_rows(HiddenRows from, const BatchView& batch, FloatRows out) override {
+        ops_.recall_rows(from, batch, out);
+        mark("gather and join");
+    }
+    void join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) override {
+        ops_.join_columns(parts, column_begin, out);
+        mark("gather and join");
+    }
     void sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
-                float* log_probability) override;
+                float* log_probability) override {
+        ops_.sample(logits, sampling, tokens, log_probability);
+        mark("sampling");
+    }
     void top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens,
-                               float* log_probabilities) override;
+                               float* log_probabilities) override {
+        ops_.top_log_probabilities(logits, n, tokens, log_probabilities);
+        mark("top tokens");
+    }
 
   private:
     void mark(const std::string& name) const { mark(name.c_str()); }

@@ -23,6 +23,7 @@
 #include "llm/ops/cuda/latent_attention.h"
 #include "llm/ops/cuda/loader.h"
 #include "llm/ops/cuda/product.h"
+#include "llm/ops/cuda/row_ops.h"
 #include "llm/ops/cuda/rows.h"
 #include "llm/ops/cuda/sampling.h"
 
@@ -64,7 +65,7 @@ class GpuRecording final : public Recording {
     CollectiveGraph graph_;
 };
 
-class CudaOps final : public GpuOps {
+class CudaOps final : public CudaRowOps {
   public:
     CudaOps(int device, const CudaOpsSettings& settings)
         : info_((use_device(device), device_info(device))),
@@ -227,25 +228,6 @@ class CudaOps final : public GpuOps {
                    const AttentionSettings& attention, HiddenRows out) override;
     void attend(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,
                 const AttentionSettings& attention_settings, HiddenRows out) override;
-    void soft_cap(FloatRows x, float cap) override {
-        launch_soft_cap(x.data, x.rows * x.columns, cap, stream_);
-    }
-    void gather_rows(HiddenRows x, const BatchView& batch, HiddenRows out) override {
-        launch_gather(x.data, static_cast<int>(x.columns) * 2, batch.logit_row, batch.logits, out.data,
-                      stream_);
-    }
-    void gather_float_rows(FloatRows x, const BatchView& batch, FloatRows out) override {
-        launch_gather(x.data, static_cast<int>(x.columns) * 4, batch.logit_row, batch.logits, out.data,
-                      stream_);
-    }
-    void store_rows(HiddenRows x, const BatchView& batch, HiddenRows to) override {
-        launch_store_rows(x.data, static_cast<int>(x.columns), batch, to.data, stream_);
-    }
-    void recall_rows(HiddenRows from, const BatchView& batch, FloatRows out) override {
-        launch_recall_rows(from.data, batch.hidden_row, batch.rows, static_cast<int>(out.columns), out.data,
-                           stream_);
-    }
-    void join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) override;
     void sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,
                 float* log_probability) override;
     void top_log_probabilities(FloatRows logits, int n, std::int32_t* tokens,
@@ -342,20 +324,6 @@ void CudaOps::attend(HiddenRows qkv, const QkvSettings& settings, const BatchVie
         return Ops::attend(qkv, settings, batch, cache, attention_settings, out);
     check_attention(args);
     launch_decode_attention(args, &settings, scratch_.size(), stream_);
-}
-
-void CudaOps::join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) {
-    for (std::size_t k = 0; k + 1 < column_begin.size() && out.rows > 0; ++k) {
-        const std::size_t width =
-            static_cast<std::size_t>(column_begin[k + 1] - column_begin[k]) * sizeof(float);
-        if (width == 0) continue;
-        const float* from = parts.data + static_cast<std::int64_t>(k) * out.rows * parts.columns;
-        cuda_check(
-            cudaMemcpy2DAsync(out.data + column_begin[k],
-                              static_cast<std::size_t>(out.columns) * sizeof(float), from, width, width,
-                              static_cast<std::size_t>(out.rows), cudaMemcpyDeviceToDevice, stream_.get()),
-            "joining columns");
-    }
 }
 
 void CudaOps::sample(FloatRows logits, const SamplingView& sampling, std::int32_t* tokens,

@@ -94,12 +94,6 @@ __global__ void __launch_bounds__(256)
     if (threadIdx.x == 0) sums[2 * blockIdx.x + blockIdx.y] = sum;
 }
 
-__global__ void soft_cap(float* x, std::int64_t count, float cap) {
-    begin_after_earlier_kernels();
-    const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i < count) x[i] = cap * tanhf(x[i] / cap);
-}
-
 // One block per row.
 __global__ void add_rows(const float* x, const float* bias, int columns, float* out, int out_columns) {
     begin_after_earlier_kernels();
@@ -109,38 +103,6 @@ __global__ void add_rows(const float* x, const float* bias, int columns, float* 
         const float sum = to[c] + from[c];
         to[c] = bias != nullptr ? sum + bias[c] : sum;
     }
-}
-
-// One block per output row.
-template <class Word>
-__global__ void gather(const Word* x, int words, const std::int32_t* rows_wanted, Word* out) {
-    begin_after_earlier_kernels();
-    const Word* from = x + static_cast<std::int64_t>(rows_wanted[blockIdx.x]) * words;
-    Word* to = out + static_cast<std::int64_t>(blockIdx.x) * words;
-    for (int i = static_cast<int>(threadIdx.x); i < words; i += static_cast<int>(blockDim.x)) to[i] = from[i];
-}
-
-// One block per row.
-__global__ void store(const __half2* x, int words, const BatchView batch, __half2* to) {
-    begin_after_earlier_kernels();
-    const int row = static_cast<int>(blockIdx.x), sequence = batch.sequence[row];
-    if (sequence < 0) return;
-    const int position = batch.position[row];
-    const std::int64_t page =
-        batch.page_table[static_cast<std::int64_t>(sequence) * batch.max_pages + position / kv_page_tokens];
-    const std::int64_t place = page * kv_page_tokens + position % kv_page_tokens;
-    const __half2* from = x + static_cast<std::int64_t>(row) * words;
-    for (int i = static_cast<int>(threadIdx.x); i < words; i += static_cast<int>(blockDim.x))
-        to[place * words + i] = from[i];
-}
-
-// One block per output row.
-__global__ void recall(const __half2* x, int words, const std::int32_t* rows_wanted, float2* out) {
-    begin_after_earlier_kernels();
-    const __half2* from = x + static_cast<std::int64_t>(rows_wanted[blockIdx.x]) * words;
-    float2* to = out + static_cast<std::int64_t>(blockIdx.x) * words;
-    for (int i = static_cast<int>(threadIdx.x); i < words; i += static_cast<int>(blockDim.x))
-        to[i] = __half22float2(from[i]);
 }
 
 constexpr int rope_warps = 4, most_numbers_of_lane = 32;
@@ -269,41 +231,10 @@ void launch_sum_squares(const void* qkv, const QkvSettings& settings, int rows, 
                  sums);
 }
 
-void launch_soft_cap(float* x, std::int64_t count, float cap, const Stream& stream) {
-    if (count == 0) return;
-    launch_early("soft cap", soft_cap, {static_cast<int>((count + 255) / 256), 256}, stream, x, count, cap);
-}
-
 void launch_add_rows(const float* x, const float* bias, int rows, int columns, float* out, int out_columns,
                      const Stream& stream) {
     if (rows == 0) return;
     launch_early("adding rows", add_rows, {rows, 256}, stream, x, bias, columns, out, out_columns);
-}
-
-void launch_gather(const void* x, int row_bytes, const std::int32_t* rows_wanted, int wanted, void* out,
-                   const Stream& stream) {
-    if (wanted == 0) return;
-    if (row_bytes % 16 == 0) {
-        launch_early("gathering rows", gather<uint4>, {wanted, 256}, stream, static_cast<const uint4*>(x),
-                     row_bytes / 16, rows_wanted, static_cast<uint4*>(out));
-    } else {
-        launch_early("gathering rows", gather<std::uint16_t>, {wanted, 256}, stream,
-                     static_cast<const std::uint16_t*>(x), row_bytes / 2, rows_wanted,
-                     static_cast<std::uint16_t*>(out));
-    }
-}
-
-void launch_store_rows(const void* x, int columns, const BatchView& batch, void* to, const Stream& stream) {
-    if (batch.rows == 0) return;
-    launch_early("storing rows", store, {batch.rows, 256}, stream, static_cast<const __half2*>(x),
-                 columns / 2, batch, static_cast<__half2*>(to));
-}
-
-void launch_recall_rows(const void* from, const std::int32_t* rows_wanted, int rows, int columns, float* out,
-                        const Stream& stream) {
-    if (rows == 0) return;
-    launch_early("recalling rows", recall, {rows, 256}, stream, static_cast<const __half2*>(from),
-                 columns / 2, rows_wanted, reinterpret_cast<float2*>(out));
 }
 
 void launch_rope_and_store(void* qkv, const QkvSettings& settings, const BatchView& batch,

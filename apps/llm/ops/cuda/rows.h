@@ -1,4 +1,4 @@
-// Operations on rows of activations on the GPU: RMS norm, gather, and the steps between the QKV product and
+// Operations on rows of activations on the GPU: RMS norm, and the steps between the QKV product and
 // attention.
 #pragma once
 
@@ -23,26 +23,16 @@ void launch_add_rms_norm(float* x, const float* delta, const float* bias, const 
                          void* out, int rows, int columns, float limit, std::uint64_t place,
                          std::uint64_t* sentinel, const Stream& stream);
 
-// Ops::rms_norm, Ops::sum_squares and Ops::soft_cap. columns: of a row of x or qkv. count: of all numbers.
+// Ops::rms_norm and Ops::sum_squares. columns: of a row of x or qkv.
 void launch_rms_norm(float* x, const float* weight, float eps, int rows, int columns, std::uint64_t place,
                      std::uint64_t* sentinel, const Stream& stream);
 void launch_sum_squares(const void* qkv, const QkvSettings& settings, int rows, int columns, float limit,
                         float* sums, const Stream& stream);
-void launch_soft_cap(float* x, std::int64_t count, float cap, const Stream& stream);
 
 // out[r, c] += x[r, c], and then bias[c] if there is a bias, for c < columns. x: (rows, columns). out: row
 // stride out_columns.
 void launch_add_rows(const float* x, const float* bias, int rows, int columns, float* out, int out_columns,
                      const Stream& stream);
-
-// out[i] = x[rows_wanted[i]] for i < wanted; rows of row_bytes bytes.
-void launch_gather(const void* x, int row_bytes, const std::int32_t* rows_wanted, int wanted, void* out,
-                   const Stream& stream);
-
-// Ops::store_rows and Ops::recall_rows. rows: of `out`. Rows have an even number of columns.
-void launch_store_rows(const void* x, int columns, const BatchView& batch, void* to, const Stream& stream);
-void launch_recall_rows(const void* from, const std::int32_t* rows_wanted, int rows, int columns, float* out,
-                        const Stream& stream);
 
 // Ops::rope_and_store. limit: half_limit().
 void launch_rope_and_store(void* qkv, const QkvSettings& settings, const BatchView& batch,
