@@ -14,38 +14,11 @@ PlaneBytes plane_bytes(WeightFormat format, std::int64_t rows, std::int64_t colu
     const auto padded_rows =
         static_cast<std::size_t>((rows + rows_in_group - 1) / rows_in_group * rows_in_group);
     const std::size_t weights = padded_rows * static_cast<std::size_t>((columns + 31) / 32 * 32);
-    switch (gpu_layout(gpu_format(format))) {
-        case WeightFormat::Q8_0:
-            return {rounded(weights), 0, rounded(weights / 16), 0};
-        case WeightFormat::Q4_0:
-        case WeightFormat::IQ4_NL:
-            return {rounded(weights / 2), 0, rounded(weights / 16), 0};
-        case WeightFormat::MXFP4:
-            return {rounded(weights / 2), 0, rounded(weights / 32), 0};
-        case WeightFormat::IQ4_XS:
-            return {rounded(weights / 2), 0, rounded(weights / 32), rounded(weights / 128)};
-        case WeightFormat::Q4_K:
-            return {rounded(weights / 2), 0, rounded(weights / 16), rounded(weights / 64)};
-        case WeightFormat::Q5_K:
-            return {rounded(weights / 2), rounded(weights / 8), rounded(weights / 16), rounded(weights / 64)};
-        case WeightFormat::Q6_K:
-            return {rounded(weights / 2), rounded(weights / 4), rounded(weights / 16),
-                    rounded(weights / 128)};
-        case WeightFormat::Q5_1:
-            return {rounded(weights / 2), rounded(weights / 8), rounded(weights / 8), 0};
-        case WeightFormat::IQ2_S:
-            return {rounded(weights / 8), rounded(weights / 8), rounded(weights / 16),
-                    rounded(weights / 128)};
-        case WeightFormat::Q3_K:
-        case WeightFormat::IQ3_S:
-            return {rounded(weights / 4), rounded(weights / 8), rounded(weights / 16),
-                    rounded(weights / 128)};
-        case WeightFormat::Q2_K:
-            return {rounded(weights / 4), 0, rounded(weights / 16), rounded(weights / 64)};
-        default:
-            break;
-    }
-    return {rounded(weights * 2), 0, 0, 0};
+    const UnitBytes unit = info(gpu_layout(gpu_format(format))).gpu.unit;
+    const auto plane = [&](int bytes, std::size_t of) {
+        return rounded(weights / of * static_cast<std::size_t>(bytes));
+    };
+    return {plane(unit.quants, 32), plane(unit.high, 32), plane(unit.scales, 32), plane(unit.super, 256)};
 }
 
 WeightFormat sent_format(WeightFormat format) {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "llm/model/weight_format_enum.h"
+#include "llm/model/weight_format_list.h"
 
 namespace voltpile::llm {
 

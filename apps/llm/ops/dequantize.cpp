@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "base/half.h"
 #include "llm/ops/codebooks/codebook_block.h"
@@ -21,12 +22,24 @@ float half_at(const std::uint8_t* from) {
     return float_from_half(read<std::uint16_t>(from));
 }
 
-void q8_0(const std::uint8_t* block, float* out) {
+// Writes the weights of a block. Here: those of codebook formats.
+template <WeightFormat format>
+void dequantize_block(const std::uint8_t* block, float* out) {
+    CodebookBlock unpacked;
+    unpack_codebook<format>(block, unpacked);
+    for (int i = 0; i < 256; ++i) out[i] = unpacked.scale[i / 16] * static_cast<float>(unpacked.integer[i]);
+}
+
+// Block: d, q int8. w = d * q
+template <>
+void dequantize_block<WeightFormat::Q8_0>(const std::uint8_t* block, float* out) {
     const float d = half_at(block);
     for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(std::bit_cast<std::int8_t>(block[2 + i]));
 }
 
-void q4_0(const std::uint8_t* block, float* out) {
+// Block: d, q 4 bits, the first half in low nibbles. w = d * (q - 8)
+template <>
+void dequantize_block<WeightFormat::Q4_0>(const std::uint8_t* block, float* out) {
     const float d = half_at(block);
     for (int i = 0; i < 16; ++i) {
         out[i] = d * static_cast<float>((block[2 + i] & 15) - 8);
@@ -52,10 +65,13 @@ void k_block(const std::uint8_t* block, const std::uint8_t* high, const std::uin
     }
 }
 
+// Block: q 6 bits in planes of 4 and 2 bits, 16 scales int8, one for 16 weights, d.
+// w = (d * scale) * (q - 32)
 // A block has two halves of 128 weights with four quarters of 32. Weight i of quarter j has its low four bits
 // in nibble j / 2 of byte 32 * (j % 2) + i of the half's 4-bit plane, and its high two bits in bits 2j and
 // 2j + 1 of byte i of the half's 2-bit plane.
-void q6_k(const std::uint8_t* block, float* out) {
+template <>
+void dequantize_block<WeightFormat::Q6_K>(const std::uint8_t* block, float* out) {
     const float d = half_at(block + 208);
     for (int half = 0; half < 2; ++half) {
         const std::uint8_t* low = block + 64 * half;
@@ -75,7 +91,9 @@ int nibble(const std::uint8_t* packed, int i) {
     return i < 16 ? packed[i] & 15 : packed[i - 16] >> 4;
 }
 
-void q4_1(const std::uint8_t* block, float* out) {
+// Block: d, m fp16, q 4 bits as in Q4_0. w = d * q + m
+template <>
+void dequantize_block<WeightFormat::Q4_1>(const std::uint8_t* block, float* out) {
     const float d = half_at(block), m = half_at(block + 2);
     for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(nibble(block + 4, i)) + m;
 }
@@ -85,23 +103,31 @@ int five_bits(const std::uint8_t* high, int i) {
     return nibble(high + 4, i) | static_cast<int>(read<std::uint32_t>(high) >> i & 1) << 4;
 }
 
-void q5_0(const std::uint8_t* block, float* out) {
+// Block: d, the fifth bits of q, q as in Q4_0. w = d * (q - 16)
+template <>
+void dequantize_block<WeightFormat::Q5_0>(const std::uint8_t* block, float* out) {
     const float d = half_at(block);
     for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(five_bits(block + 2, i) - 16);
 }
 
-void q5_1(const std::uint8_t* block, float* out) {
+// Block: d, m, then as Q5_0. w = d * q + m
+template <>
+void dequantize_block<WeightFormat::Q5_1>(const std::uint8_t* block, float* out) {
     const float d = half_at(block), m = half_at(block + 2);
     for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(five_bits(block + 4, i)) + m;
 }
 
-void iq4_nl(const std::uint8_t* block, float* out) {
+// Block: d, q 4 bits as in Q4_0. w = d * iq4_value(q)
+template <>
+void dequantize_block<WeightFormat::IQ4_NL>(const std::uint8_t* block, float* out) {
     const float d = half_at(block);
     for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(iq4_value(nibble(block + 2, i)));
 }
 
+// Block: e uint8, q 4 bits as in Q4_0. w = 2^(e - 127) * q as a float of 1, 2 and 1 bits
 // The scale is half of 2^(e - 127), subnormal below 2^-126, since the table has twice the values.
-void mxfp4(const std::uint8_t* block, float* out) {
+template <>
+void dequantize_block<WeightFormat::MXFP4>(const std::uint8_t* block, float* out) {
     constexpr std::array<float, 8> values = {0, 1, 2, 3, 4, 6, 8, 12};
     const std::uint32_t e = block[0];
     const float d = std::bit_cast<float>(e < 2 ? 0x00200000u << e : (e - 1) << 23);
@@ -117,7 +143,10 @@ int bit_pair(const std::uint8_t* packed, int weight) {
     return packed[weight / 128 * 32 + weight % 32] >> weight / 32 % 4 * 2 & 3;
 }
 
-void q2_k(const std::uint8_t* block, float* out) {
+// Block: 16 bytes with scale and min in the low and high nibble, one for 16 weights, q 2 bits, d, dmin.
+// w = (d * scale) * q - dmin * min
+template <>
+void dequantize_block<WeightFormat::Q2_K>(const std::uint8_t* block, float* out) {
     const float d = half_at(block + 80), dmin = half_at(block + 82);
     for (int i = 0; i < 256; ++i) {
         const std::uint8_t both = block[i / 16];
@@ -147,14 +176,18 @@ Q3Integers unpack_q3_k(const std::uint8_t* block) {
     return out;
 }
 
-void q3_k(const std::uint8_t* block, float* out) {
+// Block: the third bits of q, q 2 bits, 16 scales of 6 bits, d. w = (d * (scale - 32)) * (q - 4)
+template <>
+void dequantize_block<WeightFormat::Q3_K>(const std::uint8_t* block, float* out) {
     const float d = half_at(block + 108);
     const Q3Integers integers = unpack_q3_k(block);
     for (std::size_t i = 0; i < 256; ++i)
         out[i] = d * static_cast<float>(integers.scale[i / 16]) * static_cast<float>(integers.weight[i]);
 }
 
-void iq4_xs(const std::uint8_t* block, float* out) {
+// Block: d, 8 scales of 6 bits, q 4 bits. w = (d * (scale - 32)) * iq4_value(q)
+template <>
+void dequantize_block<WeightFormat::IQ4_XS>(const std::uint8_t* block, float* out) {
     const float d = half_at(block);
     const int high = read<std::uint16_t>(block + 2);
     for (int part = 0; part < 8; ++part) {
@@ -166,64 +199,42 @@ void iq4_xs(const std::uint8_t* block, float* out) {
     }
 }
 
-template <WeightFormat format>
-void codebook(const std::uint8_t* block, float* out) {
-    CodebookBlock unpacked;
-    unpack_codebook(format, block, unpacked);
-    for (int i = 0; i < 256; ++i) out[i] = unpacked.scale[i / 16] * static_cast<float>(unpacked.integer[i]);
-}
-
-void f32(const std::uint8_t* from, float* out) {
+template <>
+void dequantize_block<WeightFormat::F32>(const std::uint8_t* from, float* out) {
     *out = read<float>(from);
 }
-void f16(const std::uint8_t* from, float* out) {
+template <>
+void dequantize_block<WeightFormat::F16>(const std::uint8_t* from, float* out) {
     *out = half_at(from);
 }
-void bf16(const std::uint8_t* from, float* out) {
+template <>
+void dequantize_block<WeightFormat::BF16>(const std::uint8_t* from, float* out) {
     *out = std::bit_cast<float>(static_cast<std::uint32_t>(read<std::uint16_t>(from)) << 16);
 }
-void q4_k(const std::uint8_t* block, float* out) {
+// Block: d, dmin, 8 pairs (scale, min) of 6 bits, one for 32 weights, q 4 bits. w = (d * scale) * q - dmin *
+// min
+template <>
+void dequantize_block<WeightFormat::Q4_K>(const std::uint8_t* block, float* out) {
     k_block(block, nullptr, block + 16, out);
 }
-void q5_k(const std::uint8_t* block, float* out) {
+// Block: as Q4_K, with the fifth bits of q in a separate plane before the 4-bit plane.
+template <>
+void dequantize_block<WeightFormat::Q5_K>(const std::uint8_t* block, float* out) {
     k_block(block, block + 16, block + 48, out);
 }
 
-template <WeightFormat format, void (*dequantize_block)(const std::uint8_t*, float*)>
-void row_of(const std::byte* row, std::int64_t columns, float* out) {
+template <WeightFormat format>
+void dequantize_row_of(const std::byte* row, std::int64_t columns, float* out) {
     const auto* from = reinterpret_cast<const std::uint8_t*>(row);
     constexpr auto block = static_cast<std::int64_t>(block_size(format));
     for (std::int64_t c = 0; c < columns; c += block, from += block_bytes(format))
-        dequantize_block(from, out + c);
+        dequantize_block<format>(from, out + c);
 }
 
-using RowFunction = void (*)(const std::byte*, std::int64_t, float*);
-using enum WeightFormat;
-constexpr std::array<RowFunction, kWeightFormats.size()> row_functions = {
-    row_of<F32, f32>,
-    row_of<F16, f16>,
-    row_of<BF16, bf16>,
-    row_of<Q8_0, q8_0>,
-    row_of<Q4_0, q4_0>,
-    row_of<Q4_K, q4_k>,
-    row_of<Q5_K, q5_k>,
-    row_of<Q6_K, q6_k>,
-    row_of<Q4_1, q4_1>,
-    row_of<Q5_0, q5_0>,
-    row_of<Q5_1, q5_1>,
-    row_of<IQ4_NL, iq4_nl>,
-    row_of<Q2_K, q2_k>,
-    row_of<Q3_K, q3_k>,
-    row_of<IQ4_XS, iq4_xs>,
-    row_of<MXFP4, mxfp4>,
-    row_of<IQ1_S, codebook<IQ1_S>>,
-    row_of<IQ1_M, codebook<IQ1_M>>,
-    row_of<IQ2_XXS, codebook<IQ2_XXS>>,
-    row_of<IQ2_XS, codebook<IQ2_XS>>,
-    row_of<IQ2_S, codebook<IQ2_S>>,
-    row_of<IQ3_XXS, codebook<IQ3_XXS>>,
-    row_of<IQ3_S, codebook<IQ3_S>>,
-};
+constexpr auto row_functions = []<std::size_t... i>(std::index_sequence<i...>) {
+    return std::array{dequantize_row_of<static_cast<WeightFormat>(i)>...};
+}
+(std::make_index_sequence<kWeightFormats.size()>());
 
 }  // namespace
 

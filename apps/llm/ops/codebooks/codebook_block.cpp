@@ -1,7 +1,6 @@
 #include "llm/ops/codebooks/codebook_block.h"
 
 #include <span>
-#include <stdexcept>
 
 #include "base/half.h"
 #include "llm/ops/codebooks/block_bits.h"
@@ -32,7 +31,16 @@ float eighths(float d, int scale) {
     return d * (0.5F + static_cast<float>(scale)) * 0.25F;
 }
 
-void iq2_xxs(const std::uint8_t* block, CodebookBlock& to) {
+// scale: d * (2 * scale + 1). negative: the sign of the offset.
+void set_iq1(unsigned index, bool negative, std::int8_t* to) {
+    set_weights<8>(iq1_grid[index], iq1_values, 0, to);
+    for (int i = 0; i < 8; ++i) to[i] = static_cast<std::int8_t>(to[i] + (negative ? -1 : 1));
+}
+
+}  // namespace
+
+template <>
+void unpack_codebook<WeightFormat::IQ2_XXS>(const std::uint8_t* block, CodebookBlock& to) {
     const float d = block_scale(block);
     for (int part = 0; part < 8; ++part) {
         const std::uint8_t* const indices = block + 2 + 8 * part;
@@ -44,7 +52,8 @@ void iq2_xxs(const std::uint8_t* block, CodebookBlock& to) {
     }
 }
 
-void iq2_xs(const std::uint8_t* block, CodebookBlock& to) {
+template <>
+void unpack_codebook<WeightFormat::IQ2_XS>(const std::uint8_t* block, CodebookBlock& to) {
     const float d = block_scale(block);
     for (int i = 0; i < 16; ++i) to.scale[i] = eighths(d, block_nibble(block + 66, i));
     for (int i = 0; i < 32; ++i) {
@@ -53,7 +62,8 @@ void iq2_xs(const std::uint8_t* block, CodebookBlock& to) {
     }
 }
 
-void iq2_s(const std::uint8_t* block, CodebookBlock& to) {
+template <>
+void unpack_codebook<WeightFormat::IQ2_S>(const std::uint8_t* block, CodebookBlock& to) {
     const float d = block_scale(block);
     for (int i = 0; i < 16; ++i) to.scale[i] = eighths(d, block_nibble(block + 74, i));
     for (int i = 0; i < 32; ++i) {
@@ -62,7 +72,8 @@ void iq2_s(const std::uint8_t* block, CodebookBlock& to) {
     }
 }
 
-void iq3_xxs(const std::uint8_t* block, CodebookBlock& to) {
+template <>
+void unpack_codebook<WeightFormat::IQ3_XXS>(const std::uint8_t* block, CodebookBlock& to) {
     const float d = block_scale(block);
     for (int part = 0; part < 8; ++part) {
         const auto word = block_word(block + 66 + 4 * part);
@@ -75,7 +86,8 @@ void iq3_xxs(const std::uint8_t* block, CodebookBlock& to) {
     }
 }
 
-void iq3_s(const std::uint8_t* block, CodebookBlock& to) {
+template <>
+void unpack_codebook<WeightFormat::IQ3_S>(const std::uint8_t* block, CodebookBlock& to) {
     const float d = block_scale(block);
     for (int i = 0; i < 16; ++i)
         to.scale[i] = d * static_cast<float>(1 + 2 * block_nibble(block + 106, i / 2));
@@ -86,13 +98,8 @@ void iq3_s(const std::uint8_t* block, CodebookBlock& to) {
     }
 }
 
-// scale: d * (2 * scale + 1). negative: the sign of the offset.
-void set_iq1(unsigned index, bool negative, std::int8_t* to) {
-    set_weights<8>(iq1_grid[index], iq1_values, 0, to);
-    for (int i = 0; i < 8; ++i) to[i] = static_cast<std::int8_t>(to[i] + (negative ? -1 : 1));
-}
-
-void iq1_s(const std::uint8_t* block, CodebookBlock& to) {
+template <>
+void unpack_codebook<WeightFormat::IQ1_S>(const std::uint8_t* block, CodebookBlock& to) {
     const float d = block_scale(block);
     for (int part = 0; part < 8; ++part) {
         const unsigned word = block_half(block + 34 + 2 * part);
@@ -104,7 +111,8 @@ void iq1_s(const std::uint8_t* block, CodebookBlock& to) {
     }
 }
 
-void iq1_m(const std::uint8_t* block, CodebookBlock& to) {
+template <>
+void unpack_codebook<WeightFormat::IQ1_M>(const std::uint8_t* block, CodebookBlock& to) {
     unsigned bits = 0;
     for (int i = 0; i < 4; ++i) bits |= static_cast<unsigned>(block_half(block + 48 + 2 * i)) >> 12 << 4 * i;
     const float d = float_from_half(static_cast<std::uint16_t>(bits));
@@ -115,29 +123,6 @@ void iq1_m(const std::uint8_t* block, CodebookBlock& to) {
     for (int i = 0; i < 32; ++i) {
         const auto high = static_cast<unsigned>(block_nibble(block + 32, i));
         set_iq1(block[i] | (high & 7) << 8, high >> 3 != 0, to.integer + 8 * i);
-    }
-}
-
-}  // namespace
-
-void unpack_codebook(WeightFormat format, const std::uint8_t* block, CodebookBlock& to) {
-    switch (format) {
-        case WeightFormat::IQ2_XXS:
-            return iq2_xxs(block, to);
-        case WeightFormat::IQ2_XS:
-            return iq2_xs(block, to);
-        case WeightFormat::IQ2_S:
-            return iq2_s(block, to);
-        case WeightFormat::IQ3_XXS:
-            return iq3_xxs(block, to);
-        case WeightFormat::IQ3_S:
-            return iq3_s(block, to);
-        case WeightFormat::IQ1_S:
-            return iq1_s(block, to);
-        case WeightFormat::IQ1_M:
-            return iq1_m(block, to);
-        default:
-            throw std::invalid_argument("not a codebook format");
     }
 }
 

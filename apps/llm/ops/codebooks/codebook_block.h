@@ -22,7 +22,7 @@
 
 #include <cstdint>
 
-#include "llm/model/weight_format_enum.h"
+#include "llm/model/weight_format_list.h"
 
 namespace voltpile::llm {
 
@@ -32,7 +32,21 @@ struct CodebookBlock {
     alignas(64) std::int8_t integer[256];
 };
 
-// format: one of the above.
-void unpack_codebook(WeightFormat format, const std::uint8_t* block, CodebookBlock& to);
+template <WeightFormat format>
+void unpack_codebook(const std::uint8_t* block, CodebookBlock& to);
+template <>
+void unpack_codebook<WeightFormat::IQ1_S>(const std::uint8_t* block, CodebookBlock& to);
+template <>
+void unpack_codebook<WeightFormat::IQ1_M>(const std::uint8_t* block, CodebookBlock& to);
+template <>
+void unpack_codebook<WeightFormat::IQ2_XXS>(const std::uint8_t* block, CodebookBlock& to);
+template <>
+void unpack_codebook<WeightFormat::IQ2_XS>(const std::uint8_t* block, CodebookBlock& to);
+template <>
+void unpack_codebook<WeightFormat::IQ2_S>(const std::uint8_t* block, CodebookBlock& to);
+template <>
+void unpack_codebook<WeightFormat::IQ3_XXS>(const std::uint8_t* block, CodebookBlock& to);
+template <>
+void unpack_codebook<WeightFormat::IQ3_S>(const std::uint8_t* block, CodebookBlock& to);
 
 }  // namespace voltpile::llm

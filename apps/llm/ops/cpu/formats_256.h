@@ -81,7 +81,7 @@ template <WeightFormat format, int block_bytes>
 struct CodebookStep {
     static constexpr int parts = 8, bytes = block_bytes;
     CodebookBlock unpacked;
-    VOLTPILE_INLINE explicit CodebookStep(Bytes at) { unpack_codebook(format, at, unpacked); }
+    VOLTPILE_INLINE explicit CodebookStep(Bytes at) { unpack_codebook<format>(at, unpacked); }
     VOLTPILE_INLINE Lanes load(int part, int v) const {
         const int from = v * lane_count;
         const auto* integers = reinterpret_cast<Bytes>(unpacked.integer) + 32 * part + from;

@@ -1,6 +1,7 @@
 #include "llm/ops/cuda/experts.h"
 
-#include "llm/ops/cuda/matvec.cuh"
+#include "llm/ops/cuda/matvec.h"
+#include "llm/ops/cuda/quantize.cuh"
 #include "llm/ops/cuda/with_format.h"
 
 namespace voltpile::llm {

@@ -66,7 +66,7 @@ void launch_expert_tiles(const ExpertArgs& args, int multiprocessors, const Stre
 void launch_sum_pairs(const float* products, const float* bias, int bias_stride, const Routing& routing,
                       int rows, int columns, float* out, int out_columns, const Stream& stream);
 
-// Each format has its own source file, experts_*.cu, because compiling takes long.
+// Each format has its own source file (formats/experts.cu.in), because compiling takes long.
 template <WeightFormat format>
 void launch_expert_matvec_of(const ExpertArgs& args, int blocks, const Stream& stream);
 template <WeightFormat format>

@@ -20,26 +20,7 @@ namespace voltpile::llm {
 constexpr int matvec_rows = 4;
 // Returns the number of rows above which cuBLAS is faster (measured).
 constexpr int most_kernel_rows(WeightFormat format) {
-    switch (gpu_layout(format)) {
-        case WeightFormat::Q8_0:
-        case WeightFormat::Q4_0:
-            return 320;
-        case WeightFormat::Q4_K:
-        case WeightFormat::Q5_K:
-        case WeightFormat::Q6_K:
-        case WeightFormat::MXFP4:
-        case WeightFormat::IQ4_NL:
-        case WeightFormat::IQ4_XS:
-        case WeightFormat::Q3_K:
-        case WeightFormat::Q2_K:
-        case WeightFormat::Q5_1:
-        case WeightFormat::IQ2_S:
-        case WeightFormat::IQ3_S:
-            return 192;
-        default:
-            break;
-    }
-    return 4;
+    return info(gpu_layout(format)).gpu.most_kernel_rows;
 }
 
 // Up to 3 matrices with the same format and columns; matrix m writes to the columns of `out` from
@@ -69,9 +50,11 @@ struct MatmulArgs {
     int* counters = nullptr;          // most_tiles zeros; the kernels leave zeros
 };
 
-// Returns the weights of a row that a lane multiplies at once.
+// Returns the weights of a row that a lane multiplies at once: 32, or fewer if their quants take more than 16
+// bytes.
 constexpr int unit_weights(WeightFormat format) {
-    return format == WeightFormat::F16 ? 8 : format == WeightFormat::Q8_0 ? 16 : 32;
+    const int quants = info(gpu_layout(format)).gpu.unit.quants;
+    return quants <= 16 ? 32 : 32 * 16 / quants;
 }
 // Returns the split of a matrix-vector product on this GPU. It depends only on the matrices, so that a row's
 // result is the same in any batch.

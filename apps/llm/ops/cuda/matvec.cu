@@ -1,24 +1,12 @@
 #include <bit>
 
-#include "llm/ops/cuda/matvec.cuh"
+#include "llm/ops/cuda/early_launch.cuh"
+#include "llm/ops/cuda/matvec.h"
+#include "llm/ops/cuda/norm_row.cuh"
+#include "llm/ops/cuda/quantize.cuh"
 #include "llm/ops/cuda/with_format.h"
 
 namespace voltpile::llm {
-
-extern template void launch_matvec_of<WeightFormat::F16>(const MatmulArgs&, int, const Stream&);
-extern template void launch_matvec_of<WeightFormat::Q8_0>(const MatmulArgs&, int, const Stream&);
-extern template void launch_matvec_of<WeightFormat::Q4_0>(const MatmulArgs&, int, const Stream&);
-extern template void launch_matvec_of<WeightFormat::MXFP4>(const MatmulArgs&, int, const Stream&);
-extern template void launch_matvec_of<WeightFormat::IQ4_NL>(const MatmulArgs&, int, const Stream&);
-extern template void launch_matvec_of<WeightFormat::IQ4_XS>(const MatmulArgs&, int, const Stream&);
-extern template void launch_matvec_of<WeightFormat::Q4_K>(const MatmulArgs&, int, const Stream&);
-extern template void launch_matvec_of<WeightFormat::Q5_K>(const MatmulArgs&, int, const Stream&);
-extern template void launch_matvec_of<WeightFormat::Q6_K>(const MatmulArgs&, int, const Stream&);
-extern template void launch_matvec_of<WeightFormat::Q3_K>(const MatmulArgs&, int, const Stream&);
-extern template void launch_matvec_of<WeightFormat::Q2_K>(const MatmulArgs&, int, const Stream&);
-extern template void launch_matvec_of<WeightFormat::Q5_1>(const MatmulArgs&, int, const Stream&);
-extern template void launch_matvec_of<WeightFormat::IQ2_S>(const MatmulArgs&, int, const Stream&);
-extern template void launch_matvec_of<WeightFormat::IQ3_S>(const MatmulArgs&, int, const Stream&);
 
 namespace {
 

@@ -1,4 +1,4 @@
-// The matrix-vector product. Each format has its own source file, product_*.cu, because compiling takes long.
+// The kernel of the matrix-vector product.
 //
 // Persistent blocks of 8 warps loop over sets of groups of 4 weight rows. `split` warps share a group; each
 // takes every split-th chunk of its columns. A lane loads units of 4 rows, `depth` steps ahead of their use
@@ -7,20 +7,15 @@
 #pragma once
 
 #include "llm/ops/cuda/early_launch.cuh"
-#include "llm/ops/cuda/grids/units.cuh"
+#include "llm/ops/cuda/grids/table.cuh"
 #include "llm/ops/cuda/half.cuh"
-#include "llm/ops/cuda/matmul.h"
+#include "llm/ops/cuda/matvec.h"
 #include "llm/ops/cuda/norm_row.cuh"
 #include "llm/ops/cuda/quantize.cuh"
+#include "llm/ops/cuda/units.cuh"
 #include "llm/ops/cuda/warp_sum.cuh"
 
 namespace voltpile::llm {
-
-constexpr int matvec_threads = 256;
-constexpr int matvec_blocks_per_multiprocessor = 2;
-
-// Writes x, with args.norm if there is one, as fixed point (quantize.cuh) to args.scratch: padded_rows rows.
-void launch_quantize(const MatmulArgs& args, int padded_rows, const Stream& stream);
 
 // Adds the products of a unit of 4 weight rows with R rows of x to the sums.
 template <WeightFormat format>

@@ -1,14 +1,9 @@
 // The places of the blocks of a file in the planes of matrix.h.
 #pragma once
 
-#include "llm/ops/cuda/matrix.h"
+#include "llm/ops/cuda/repack.h"
 
 namespace voltpile::llm {
-
-struct Planes {
-    std::uint8_t *quants, *high, *scales, *super;
-    int columns, first_row, rows;
-};
 
 struct Place {
     std::int64_t unit, super;

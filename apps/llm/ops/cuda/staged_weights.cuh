@@ -3,27 +3,26 @@
 #pragma once
 
 #include "llm/ops/cuda/async_copy.cuh"
-#include "llm/ops/cuda/grids/row_units.cuh"
 #include "llm/ops/cuda/tiles.cuh"
 
 namespace voltpile::llm {
 
 // Bytes of the planes (matrix.h): quants of a row and step, or of the four rows of a group and unit where
-// these are adjacent; scales and high of a group and unit; super of a group. row_stride: between rows of
-// quants in shared memory; with it lanes that read at the same time hit different banks.
+// these are adjacent (of a row, they have less than 16 bytes); scales and high of a group and unit; super of
+// a group. row_stride: between rows of quants in shared memory; with it lanes that read at the same time hit
+// different banks.
 template <WeightFormat format>
 struct StagedBytes {
-    template <WeightFormat... formats>
-    static constexpr bool is = ((format == formats) || ...);
-    using enum WeightFormat;
-    static constexpr int pair_quants = is<Q3_K, Q2_K, IQ3_S> ? 32 : is<IQ2_S> ? 16 : 0;
-    static constexpr int row = pair_quants > 0 ? 0 : is<Q8_0> ? step_columns : step_columns / 2;
-    static constexpr int row_stride = is<Q8_0> ? row + 16 : row;
-    static constexpr int scales = is<MXFP4, IQ4_XS> ? 4 : is<Q5_1> ? 16 : 8;
-    static constexpr int high = is<Q5_K, Q5_1, Q3_K, IQ2_S, IQ3_S> ? 16 : is<Q6_K> ? 32 : 0;
-    static constexpr int super = is<Q4_K, Q5_K, Q2_K> ? 16 : is<Q6_K, Q3_K, IQ4_XS, IQ2_S, IQ3_S> ? 8 : 0;
+    static constexpr UnitBytes unit = info(format).gpu.unit;
+    static constexpr bool adjacent = unit.quants < 16;
+    static constexpr int pair_quants = adjacent ? rows_in_group * unit.quants : 0;
+    static constexpr int row = adjacent ? 0 : step_columns / 32 * unit.quants;
+    static constexpr int row_stride = row > 0 && row % 128 == 0 ? row + 16 : row;
+    static constexpr int scales = rows_in_group * unit.scales;
+    static constexpr int high = rows_in_group * unit.high;
+    static constexpr int super = rows_in_group * unit.super;
     // Of the matrix that a warp's rows make in shared memory.
-    static constexpr int columns = is<Q8_0> ? row_stride : step_columns;
+    static constexpr int columns = adjacent ? step_columns : step_columns * row_stride / row;
 };
 
 constexpr int step_units = step_columns / 32;
@@ -37,7 +36,7 @@ struct alignas(16) StagedWeights {
     std::uint8_t quants[rows * Bytes::row_stride + pairs * Bytes::pair_quants];
     std::uint8_t high[or_16(pairs * Bytes::high)];
     std::uint8_t super[or_16(groups * Bytes::super)];
-    std::uint8_t scales[pairs * Bytes::scales];
+    std::uint8_t scales[or_16(pairs * Bytes::scales)];
 };
 
 // Reads unit lane % 4 of the rows lane / 4, lane / 4 + 8, and so on.

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "llm/ops/cuda/early_launch.cuh"
+#include "llm/ops/cuda/grids/table.cuh"
 #include "llm/ops/cuda/staged_weights.cuh"
 #include "llm/ops/cuda/tiles.cuh"
 #include "llm/ops/cuda/x_steps.cuh"

@@ -13,21 +13,9 @@ constexpr int tile_warps = 4, tile_threads = 32 * tile_warps;
 constexpr int tile_weights = warp_weights * tile_warps;
 
 // Returns whether asynchronous copies bring these weights to shared memory, instead of loads to registers, on
-// GPUs with 228 KB of it (tile_product.cuh): more blocks fit and more bytes are under way. Measured to be
-// faster for Q2_K to Q6_K; IQ2 and IQ3 have planes like theirs.
+// GPUs with 228 KB of it (tile_product.cuh).
 constexpr bool stages_weights(WeightFormat format) {
-    switch (gpu_layout(format)) {
-        case WeightFormat::Q2_K:
-        case WeightFormat::Q3_K:
-        case WeightFormat::Q4_K:
-        case WeightFormat::Q5_K:
-        case WeightFormat::Q6_K:
-        case WeightFormat::IQ2_S:
-        case WeightFormat::IQ3_S:
-            return true;
-        default:
-            return false;
-    }
+    return info(gpu_layout(format)).gpu.tile_loads == TileLoads::Staged;
 }
 inline bool device_stages_weights() {
     const int capability = current_compute_capability();
@@ -52,7 +40,7 @@ TileArgs tile_args(const MatmulArgs& args, int piece_rows, int weights = tile_we
 // gets parts of two tiles, because a second tile costs another start and another sum.
 int workers_of(const TileArgs& tiles, int most_workers);
 
-// Each format has its own source file, product_*.cu, because compiling takes long.
+// Each format has its own source file (formats/product.cu.in), because compiling takes long.
 template <WeightFormat format>
 void launch_tiles_of(const TileArgs& args, const Stream& stream);
 

@@ -98,20 +98,11 @@ __device__ inline std::uint32_t look_up(std::uint32_t v, std::uint32_t first, st
 __device__ inline std::uint32_t codes_of(const uint4& quants, int n, int i) {
     return word(quants, i) >> (16 * n);
 }
-// Returns twice the weights of four codes of MXFP4 in units of its scale, as int8.
-__device__ inline std::uint32_t mxfp4_values(std::uint32_t codes) {
-    return look_up(codes, 0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu);
-}
 // Returns the weights of four codes of IQ4_NL and IQ4_XS in units of their scale, as int8 (iq4_value() in
 // ops/dequantize.h). Each byte is exclusive-ored with one of `flip`: 0x80 adds 128 and makes it unsigned.
 __device__ inline std::uint32_t iq4_values(std::uint32_t codes, std::uint32_t flip = 0) {
     return look_up(codes, 0xbfad9881u ^ flip, 0xf6eaddcfu ^ flip, 0x26190d01u ^ flip, 0x71594535u ^ flip);
 }
-// Returns 2^(e - 128), half of what the exponent e of MXFP4 means: quants are twice the weights.
-__device__ inline float half_of_exponent(std::uint32_t e) {
-    return __uint_as_float(e < 2 ? 0x00200000u << e : (e - 1) << 23);
-}
-
 // Returns (byte - zero) / 2^shift for the four unsigned bytes of a word as pairs of fp16 numbers, exactly:
 // each byte becomes the low bits of the fp16 number (1024 + byte) / 2^shift.
 template <int zero, int shift = 0>

@@ -2,45 +2,49 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
-#include "llm/model/weight_format_enum.h"
+#include "llm/model/weight_format_list.h"
 
 namespace voltpile::llm {
 
-// Calls `call` with the layout of a DeviceMatrix in `format` (gpu_layout()) as a compile-time constant: F16
-// unless GPUs have kernels for it.
+// Calls `call` with `format` as a compile-time constant, if `among` of it is true. Returns whether it is.
+template <bool (*among)(WeightFormat), class Call>
+bool with_format_among(WeightFormat format, const Call& call) {
+    const auto calls = [&]<std::size_t i>(std::integral_constant<std::size_t, i>) {
+        constexpr auto candidate = static_cast<WeightFormat>(i);
+        if constexpr (among(candidate)) {
+            if (format == candidate) call(std::integral_constant<WeightFormat, candidate>());
+            return format == candidate;
+        } else {
+            return false;
+        }
+    };
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+        return (calls(std::integral_constant<std::size_t, i>()) || ...);
+    }
+    (std::make_index_sequence<kWeightFormats.size()>());
+}
+
+constexpr bool has_kernels(WeightFormat format) {
+    return info(format).gpu.kernels == OnGpu::Kernels::Own;
+}
+// Calls `call` with the layout of a DeviceMatrix in `format` (gpu_layout()): F16 unless GPUs have kernels for
+// it.
 template <class Call>
 void with_format(WeightFormat format, const Call& call) {
-    switch (gpu_layout(format)) {
-        case WeightFormat::Q8_0:
-            return call(std::integral_constant<WeightFormat, WeightFormat::Q8_0>());
-        case WeightFormat::Q4_0:
-            return call(std::integral_constant<WeightFormat, WeightFormat::Q4_0>());
-        case WeightFormat::Q4_K:
-            return call(std::integral_constant<WeightFormat, WeightFormat::Q4_K>());
-        case WeightFormat::Q5_K:
-            return call(std::integral_constant<WeightFormat, WeightFormat::Q5_K>());
-        case WeightFormat::Q6_K:
-            return call(std::integral_constant<WeightFormat, WeightFormat::Q6_K>());
-        case WeightFormat::MXFP4:
-            return call(std::integral_constant<WeightFormat, WeightFormat::MXFP4>());
-        case WeightFormat::IQ4_NL:
-            return call(std::integral_constant<WeightFormat, WeightFormat::IQ4_NL>());
-        case WeightFormat::IQ4_XS:
-            return call(std::integral_constant<WeightFormat, WeightFormat::IQ4_XS>());
-        case WeightFormat::Q3_K:
-            return call(std::integral_constant<WeightFormat, WeightFormat::Q3_K>());
-        case WeightFormat::Q2_K:
-            return call(std::integral_constant<WeightFormat, WeightFormat::Q2_K>());
-        case WeightFormat::Q5_1:
-            return call(std::integral_constant<WeightFormat, WeightFormat::Q5_1>());
-        case WeightFormat::IQ2_S:
-            return call(std::integral_constant<WeightFormat, WeightFormat::IQ2_S>());
-        case WeightFormat::IQ3_S:
-            return call(std::integral_constant<WeightFormat, WeightFormat::IQ3_S>());
-        default:
-            return call(std::integral_constant<WeightFormat, WeightFormat::F16>());
-    }
+    if (!with_format_among<has_kernels>(gpu_layout(format), call))
+        call(std::integral_constant<WeightFormat, WeightFormat::F16>());
+}
+
+template <WeightFormat layout>
+constexpr bool has_layout(WeightFormat format) {
+    return gpu_format(format) == format && gpu_layout(format) == layout;
+}
+// Calls `call` with `format`, which must have this layout.
+template <WeightFormat layout, class Call>
+void with_format_of_layout(WeightFormat format, const Call& call) {
+    with_format_among<has_layout<layout>>(format, call);
 }
 
 }  // namespace voltpile::llm

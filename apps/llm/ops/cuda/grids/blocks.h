@@ -1,7 +1,7 @@
 // Reads units of 32 weights from blocks of IQ2 and IQ3 as files have them (codebooks/codebook_block.h).
 #pragma once
 
-#include "llm/model/weight_format_enum.h"
+#include "llm/model/weight_format_list.h"
 #include "llm/ops/codebooks/block_bits.h"
 #include "llm/ops/cuda/grids/bits.h"
 

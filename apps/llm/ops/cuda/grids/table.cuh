@@ -6,7 +6,7 @@
 // bytes a cycle to each, that of an H100 14 and that of an H200 20.
 #pragma once
 
-#include "llm/model/weight_format_enum.h"
+#include "llm/model/weight_format_list.h"
 #include "llm/ops/cuda/grids/words.h"
 
 namespace voltpile::llm {

@@ -33,30 +33,4 @@ struct GridUnits : UnitIndex {
     }
 };
 
-template <>
-struct Units<WeightFormat::IQ2_S> : GridUnits<1> {
-    __device__ static int quants(const Raw& raw, int j, int n, int i) {
-        const int g = 2 * n + i / 2;
-        const std::uint32_t offset = iq2_offset(word(raw.indices[0], j), word(raw.rest, j / 2), j % 2, g);
-        return static_cast<int>(
-            iq2_weights(grid_word<WeightFormat::IQ2_S>(offset), word(raw.signs, j), g, i % 2));
-    }
-    __device__ static float scale(const Raw& raw, int j, int n) {
-        return half_in(raw.super, j) * iq2_factor(word(raw.rest, j / 2) >> (j % 2 * 16 + n * 4));
-    }
-};
-
-template <>
-struct Units<WeightFormat::IQ3_S> : GridUnits<2> {
-    __device__ static int quants(const Raw& raw, int j, int n, int i) {
-        const std::uint32_t offset =
-            iq3_offset(word(raw.indices[j / 2], j % 2 * 2 + n), word(raw.rest, j / 2), j % 2, 4 * n + i);
-        return static_cast<int>(
-            iq3_weights(grid_word<WeightFormat::IQ3_S>(offset), word(raw.signs, j), 4 * n + i));
-    }
-    __device__ static float scale(const Raw& raw, int j, int) {
-        return half_in(raw.super, j) * iq3_factor(word(raw.rest, j / 2) >> (j % 2 * 16));
-    }
-};
-
 }  // namespace voltpile::llm

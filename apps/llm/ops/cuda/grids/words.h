@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "llm/model/weight_format_enum.h"
+#include "llm/model/weight_format_list.h"
 #include "llm/ops/codebooks/grids.h"
 
 namespace voltpile::llm {

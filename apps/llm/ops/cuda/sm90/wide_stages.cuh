@@ -5,6 +5,7 @@
 #pragma once
 
 #include "llm/ops/cuda/early_launch.cuh"
+#include "llm/ops/cuda/grids/table.cuh"
 #include "llm/ops/cuda/sm90/tensor_map.h"
 #include "llm/ops/cuda/sm90/warpgroup.cuh"
 #include "llm/ops/cuda/sm90/wide_product.h"

@@ -1,9 +1,0 @@
-#include "llm/ops/cuda/expert_matvec.cuh"
-#include "llm/ops/cuda/expert_tiles.cuh"
-
-namespace voltpile::llm {
-
-template void launch_expert_matvec_of<WeightFormat::Q5_1>(const ExpertArgs&, int, const Stream&);
-template void launch_expert_tiles_of<WeightFormat::Q5_1>(const ExpertArgs&, int, const Stream&);
-
-}  // namespace voltpile::llm

@@ -1,0 +1,18 @@
+# Sets format_sources and wide_format_sources to source files that instantiate the kernels of each quantized format with a
+# header in this folder, a few kernels a file because compiling takes long. They are written to the build folder.
+file(GLOB format_headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cuh)
+set(format_sources "")
+set(wide_format_sources "")
+foreach(header IN LISTS format_headers)
+  get_filename_component(file ${header} NAME_WE)
+  string(TOUPPER ${file} format)
+  foreach(kernels product experts wide)
+    set(source ${CMAKE_CURRENT_BINARY_DIR}/formats/${kernels}_${file}.cu)
+    configure_file(${CMAKE_CURRENT_LIST_DIR}/${kernels}.cu.in ${source} @ONLY)
+    if(kernels STREQUAL wide)
+      list(APPEND wide_format_sources ${source})
+    else()
+      list(APPEND format_sources ${source})
+    endif()
+  endforeach()
+endforeach()

@@ -1,7 +1,0 @@
-#include "llm/ops/cuda/sm90/wide_product.cuh"
-
-namespace voltpile::llm {
-
-template void launch_wide_tiles_of<WeightFormat::Q3_K>(const TileArgs&, int, const Stream&);
-
-}  // namespace voltpile::llm
