@@ -4,48 +4,65 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "device/slab_memory.h"
 #include "llm/model/model_memory.h"
 #include "llm/model/synthetic_model.h"
 #include "llm/model/tensor_parallel.h"
+#include "llm/model/weight_format.h"
 
 namespace voltpile::llm {
 namespace {
 
-TEST(GpuMemory, CountsBitsPerWeight) {
-    constexpr std::size_t weights = 512 * 1024;
-    const auto bits = [](WeightFormat format) {
-        return 8.0 * static_cast<double>(gpu_bytes(format, 512, 1024)) / weights;
-    };
-    // 8 bits per weight and a 16-bit scale per 32 weights.
-    EXPECT_EQ(bits(WeightFormat::Q8_0), 8 + 16.0 / 32);
-    EXPECT_EQ(bits(WeightFormat::Q4_0), 4 + 16.0 / 32);
+// Bits of a weight in GPU memory, from the definition of each format: those of its number, and those that it
+// shares with others.
+constexpr struct {
+    WeightFormat format;
+    double bits;
+} kBits[] = {
+    {WeightFormat::F32, 16},
+    {WeightFormat::F16, 16},
+    {WeightFormat::BF16, 16},
+    // A 16-bit scale per 32 weights.
+    {WeightFormat::Q8_0, 8 + 16.0 / 32},
+    {WeightFormat::Q4_0, 4 + 16.0 / 32},
+    {WeightFormat::IQ4_NL, 4 + 16.0 / 32},
+    {WeightFormat::Q5_0, 8 + 16.0 / 32},  // as Q8_0
     // An 8-bit scale and an 8-bit minimum per 32 weights, and two 16-bit numbers per 256. Files pack the
     // former into 6 bits.
-    EXPECT_EQ(bits(WeightFormat::Q4_K), 4 + 16.0 / 32 + 32.0 / 256);
-    EXPECT_EQ(bits(WeightFormat::Q5_K), 5 + 16.0 / 32 + 32.0 / 256);
-    EXPECT_EQ(bits(WeightFormat::Q6_K), 6 + 8.0 / 16 + 16.0 / 256);    // as in files
-    EXPECT_EQ(bits(WeightFormat::Q2_K), 2 + 8.0 / 16 + 32.0 / 256);    // as in files
-    EXPECT_EQ(bits(WeightFormat::Q3_K), 3 + 8.0 / 16 + 16.0 / 256);    // scales of 6 bits in files
-    EXPECT_EQ(bits(WeightFormat::MXFP4), 4 + 8.0 / 32);                // as in files
-    EXPECT_EQ(bits(WeightFormat::IQ4_NL), 4 + 16.0 / 32);              // as in files
-    EXPECT_EQ(bits(WeightFormat::IQ4_XS), 4 + 8.0 / 32 + 16.0 / 256);  // scales of 6 bits in files
-    EXPECT_EQ(bits(WeightFormat::Q5_1), 5 + 32.0 / 32);                // as in files
-    EXPECT_EQ(bits(WeightFormat::Q4_1), bits(WeightFormat::Q5_1));
+    {WeightFormat::Q4_K, 4 + 16.0 / 32 + 32.0 / 256},
+    {WeightFormat::Q5_K, 5 + 16.0 / 32 + 32.0 / 256},
+    {WeightFormat::Q6_K, 6 + 8.0 / 16 + 16.0 / 256},    // as in files
+    {WeightFormat::Q2_K, 2 + 8.0 / 16 + 32.0 / 256},    // as in files
+    {WeightFormat::Q3_K, 3 + 8.0 / 16 + 16.0 / 256},    // scales of 6 bits in files
+    {WeightFormat::IQ4_XS, 4 + 8.0 / 32 + 16.0 / 256},  // scales of 6 bits in files
+    {WeightFormat::MXFP4, 4 + 8.0 / 32},                // as in files
+    {WeightFormat::Q5_1, 5 + 32.0 / 32},                // as in files
+    {WeightFormat::Q4_1, 5 + 32.0 / 32},                // as Q5_1
+    {WeightFormat::IQ1_S, 16},
+    {WeightFormat::IQ1_M, 16},
     // Indices of 10 bits for 8 weights or of 9 bits for 4, signs, 8 bits of scales per 32 weights, and a
     // 16-bit number per 256. Files of IQ2_XXS, IQ2_XS and IQ3_XXS have fewer bits of indices, signs and
     // scales.
-    for (const WeightFormat format : {WeightFormat::IQ2_XXS, WeightFormat::IQ2_XS, WeightFormat::IQ2_S})
-        EXPECT_EQ(bits(format), 10.0 / 8 + 1 + 8.0 / 32 + 16.0 / 256);
-    for (const WeightFormat format : {WeightFormat::IQ3_XXS, WeightFormat::IQ3_S})
-        EXPECT_EQ(bits(format), 9.0 / 4 + 1 + 8.0 / 32 + 16.0 / 256);
-    for (const WeightFormat format :
-         {WeightFormat::F32, WeightFormat::F16, WeightFormat::BF16, WeightFormat::IQ1_S, WeightFormat::IQ1_M})
-        EXPECT_EQ(bits(format), 16);
-    EXPECT_EQ(bits(WeightFormat::Q5_0), bits(WeightFormat::Q8_0));
+    {WeightFormat::IQ2_XXS, 10.0 / 8 + 1 + 8.0 / 32 + 16.0 / 256},
+    {WeightFormat::IQ2_XS, 10.0 / 8 + 1 + 8.0 / 32 + 16.0 / 256},
+    {WeightFormat::IQ2_S, 10.0 / 8 + 1 + 8.0 / 32 + 16.0 / 256},
+    {WeightFormat::IQ3_XXS, 9.0 / 4 + 1 + 8.0 / 32 + 16.0 / 256},
+    {WeightFormat::IQ3_S, 9.0 / 4 + 1 + 8.0 / 32 + 16.0 / 256},
+};
+
+TEST(GpuMemory, CountsBitsPerWeight) {
+    constexpr std::size_t weights = 512 * 1024;
+    for (const WeightFormatInfo& entry : kWeightFormats) {
+        const auto* wanted = std::ranges::find(kBits, entry.format, [](const auto& of) { return of.format; });
+        ASSERT_NE(wanted, std::end(kBits)) << entry.name;
+        EXPECT_EQ(8.0 * static_cast<double>(gpu_bytes(entry.format, 512, 1024)) / weights, wanted->bits)
+            << entry.name;
+    }
 }
 
 TEST(GpuMemory, PadsMatricesAndVectors) {

@@ -236,14 +236,12 @@ TEST_P(OpsMatrixTest, MultipliesGatedOfTwoFormats) {
 // the next.
 TEST_P(OpsMatrixTest, MultipliesManyTiles) {
     constexpr std::int64_t columns = 768, outputs = 488;
-    for (const WeightFormat format :
-         {WeightFormat::Q8_0, WeightFormat::Q4_0, WeightFormat::Q4_K, WeightFormat::Q5_K, WeightFormat::Q6_K,
-          WeightFormat::MXFP4, WeightFormat::IQ4_NL, WeightFormat::IQ4_XS, WeightFormat::Q3_K,
-          WeightFormat::Q2_K, WeightFormat::Q4_1, WeightFormat::Q5_1, WeightFormat::IQ2_XXS,
-          WeightFormat::IQ2_XS, WeightFormat::IQ2_S, WeightFormat::IQ3_XXS, WeightFormat::IQ3_S}) {
+    for (const WeightFormatInfo& entry : kWeightFormats) {
+        const WeightFormat format = entry.format;
+        if (gpu_format(format) == WeightFormat::F16) continue;
         const auto first = weights(format, outputs, columns), second = weights(format, outputs, columns);
         for (const std::int64_t rows : {24, 64, 100, 130, 300}) {
-            SCOPED_TRACE(std::to_string(rows) + " rows");
+            SCOPED_TRACE(std::string(entry.name) + ", " + std::to_string(rows) + " rows");
             const auto x = normals(rows * columns, 2);
             for (const bool gated : {false, true}) {
                 expect_same(

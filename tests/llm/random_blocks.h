@@ -1,31 +1,72 @@
 // Blocks of random weights in any quantized format.
 #pragma once
 
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <vector>
 
 #include "base/half.h"
 #include "llm/model/synthetic_blocks.h"
+#include "llm/ops/dequantize.h"
 
 namespace voltpile::llm {
+
+inline void put_half(std::byte* to, double value) {
+    const std::uint16_t bits = half_from_float(static_cast<float>(value));
+    std::memcpy(to, &bits, sizeof bits);
+}
+
+inline std::vector<float> weights_of(WeightFormat format, const std::vector<std::byte>& blocks) {
+    std::vector<float> weights(blocks.size() / block_bytes(format) * block_size(format));
+    dequantize_row(format, blocks.data(), static_cast<std::int64_t>(weights.size()), weights.data());
+    return weights;
+}
+
+// Returns where a block has fp16 scales: a NaN there makes weights of a block of zeros NaN, elsewhere it is
+// bits of finite numbers.
+inline std::vector<std::size_t> places_of_halves(WeightFormat format) {
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i + 1 < block_bytes(format); ++i) {
+        std::vector<std::byte> block(block_bytes(format));
+        put_half(&block[i], std::nan(""));
+        for (const float weight : weights_of(format, block))
+            if (std::isnan(weight)) {
+                places.push_back(i);
+                break;
+            }
+    }
+    return places;
+}
+
+// Sets the fp16 scales of random blocks: one, or a scale and what is added with it, for a mean of about 0.
+inline void set_halves(WeightFormat format, double deviation, std::vector<std::byte>& blocks) {
+    const std::vector<std::size_t> places = places_of_halves(format);
+    const auto set = [&](std::size_t half, double value) {
+        for (std::size_t at = places[half]; at < blocks.size(); at += block_bytes(format))
+            put_half(&blocks[at], value);
+    };
+    const auto mean_with = [&](double first, double second) {
+        set(0, first);
+        if (places.size() > 1) set(1, second);
+        double sum = 0;
+        const std::vector<float> weights = weights_of(format, blocks);
+        for (const float weight : weights) sum += weight;
+        return sum / static_cast<double>(weights.size());
+    };
+    const double offset = places.size() > 1 ? -mean_with(1, 0) / mean_with(0, 1) : 0;
+    mean_with(1, offset);
+    double squares = 0;
+    const std::vector<float> weights = weights_of(format, blocks);
+    for (const float weight : weights) squares += static_cast<double>(weight) * weight;
+    const double scale = deviation / std::sqrt(squares / static_cast<double>(weights.size()));
+    set(0, scale);
+    if (places.size() > 1) set(1, offset * scale);
+}
 
 // Returns `count` blocks with weights of about the standard deviation `deviation`.
 inline std::vector<std::byte> random_blocks(WeightFormat format, std::uint64_t key, std::size_t count,
                                             double deviation) {
-    struct Half {
-        WeightFormat format;
-        std::size_t offset;
-        double value;  // relative to the deviation; all other bytes are random
-    };
-    static constexpr Half halves[] = {
-        {WeightFormat::Q4_1, 0, 0.22},     {WeightFormat::Q4_1, 2, -1.6},   {WeightFormat::Q5_0, 0, 0.11},
-        {WeightFormat::Q5_1, 0, 0.11},     {WeightFormat::Q5_1, 2, -1.7},   {WeightFormat::IQ4_NL, 0, 0.015},
-        {WeightFormat::Q2_K, 80, 0.1},     {WeightFormat::Q2_K, 82, 0.15},  {WeightFormat::Q3_K, 108, 0.02},
-        {WeightFormat::IQ4_XS, 0, 0.0008}, {WeightFormat::IQ1_S, 0, 0.12},  {WeightFormat::IQ2_XXS, 0, 0.018},
-        {WeightFormat::IQ2_XS, 0, 0.018},  {WeightFormat::IQ2_S, 0, 0.018}, {WeightFormat::IQ3_XXS, 0, 0.006},
-        {WeightFormat::IQ3_S, 0, 0.006},
-    };
     std::vector<std::byte> bytes(count * block_bytes(format));
     if (format <= WeightFormat::Q6_K) {
         make_blocks(format, key, 0, count, deviation, bytes.data());
@@ -43,12 +84,8 @@ inline std::vector<std::byte> random_blocks(WeightFormat format, std::uint64_t k
                 high = (high & std::byte{15}) | static_cast<std::byte>((bits >> 4 * i & 15) << 4);
             }
         }
-        for (const Half& half : halves) {
-            if (half.format != format) continue;
-            const std::uint16_t bits = half_from_float(static_cast<float>(deviation * half.value));
-            std::memcpy(block + half.offset, &bits, sizeof bits);
-        }
     }
+    if (!places_of_halves(format).empty()) set_halves(format, deviation, bytes);
     return bytes;
 }
 

@@ -9,6 +9,8 @@ least normal and its largest numbers; all other bytes are random.
 
 import json
 import os
+import pathlib
+import re
 import sys
 
 import gguf
@@ -17,11 +19,23 @@ from gguf import GGMLQuantizationType as Type
 
 BLOCKS = 48
 SPECIAL = np.array([0.0, -0.0, 2.0**-24, -(2.0**-24), 1023 * 2.0**-24, 2.0**-14, 65504.0, -65504.0, 1.0], np.float16)
-# type -> bytes at which the fp16 scales of a block lie
-SCALES = {Type.Q8_0: (0,), Type.Q4_0: (0,), Type.Q4_K: (0, 2), Type.Q5_K: (0, 2), Type.Q6_K: (208,), Type.Q4_1: (0, 2),
-          Type.Q5_0: (0,), Type.Q5_1: (0, 2), Type.IQ4_NL: (0,), Type.Q2_K: (80, 82), Type.Q3_K: (108,), Type.IQ4_XS: (0,),
-          Type.MXFP4: (), Type.IQ1_S: (0,), Type.IQ1_M: (), Type.IQ2_XXS: (0,), Type.IQ2_XS: (0,), Type.IQ2_S: (0,),
-          Type.IQ3_XXS: (0,), Type.IQ3_S: (0,)}
+FORMATS = pathlib.Path(__file__).resolve().parents[3] / "apps/llm/model/weight_format_list.h"
+
+
+def quantized_types():
+    """The formats that have blocks, in the order of the list of formats."""
+    entries = re.findall(r'WeightFormatInfo\{\w+, "(\w+)", \d+, (\d+),', FORMATS.read_text(encoding="ascii"))
+    return [Type[name] for name, weights in entries if weights != "1"]
+
+
+def places_of_scales(kind):
+    """The bytes at which the fp16 scales of a block lie: a NaN there makes weights of a block of zeros NaN."""
+    size = gguf.GGML_QUANT_SIZES[kind][1]
+    blocks = np.zeros((size - 1, size), np.uint8)
+    for i in range(size - 1):
+        blocks[i, i : i + 2] = np.array([np.nan], "<f2").view(np.uint8)
+    with np.errstate(all="ignore"):
+        return np.flatnonzero(np.isnan(gguf.dequantize(blocks, kind)).any(axis=1)).tolist()
 
 
 def scales(random):
@@ -33,12 +47,12 @@ def main(out):
     os.makedirs(out, exist_ok=True)
     random = np.random.default_rng(5)
     index = {}
-    for kind, offsets in SCALES.items():
+    for kind in quantized_types():
         weights, size = gguf.GGML_QUANT_SIZES[kind]
         blocks = random.integers(0, 256, (BLOCKS, size), dtype=np.uint8)
         # Quants and scales at the ends of their range, in three ordinary blocks.
         blocks[-1], blocks[-2], blocks[-3] = 0xFF, 0x00, 0x80
-        for offset in offsets:
+        for offset in places_of_scales(kind):
             blocks[:, offset : offset + 2] = scales(random).astype("<f2").reshape(-1, 1).view(np.uint8)
         if kind == Type.MXFP4:  # exponents: zero, subnormal, normal, up to where the largest weight is finite
             blocks[:, 0] = np.concatenate([[0, 1, 2, 3, 251], random.integers(0, 252, BLOCKS - 5)])
