@@ -74,32 +74,41 @@ TEST_P(DecoderTinyModelTest, ContinuesEquallyOnAnyNumberOfRanks) {
 
 // The plan for the fullest rank of each stage equals the bytes that it loads, except for vectors, which the
 // callback does not count: less than 1 %.
-TEST_P(DecoderTinyModelTest, LoadsThePlannedBytes) {
-    for (const int ranks : {1, 2}) {
-        for (const std::size_t stages : {1U, 2U}) {
-            const std::vector<double> equal(stages, 1.0);
-            for (const StageNeeds& stage : cut_into_stages(files_, WeightLayout::File, ranks, equal)) {
-                std::uint64_t most = 0;
-                for (int rank = 0; rank < ranks; ++rank) {
-                    std::uint64_t loaded = 0;
-                    CpuOps ops({-1});
-                    NoLinks links;
-                    DecoderSettings settings;
-                    settings.limits = {16, 1, 1, 1};
-                    settings.pages = 1;
-                    settings.rank = rank;
-                    settings.ranks = ranks;
-                    settings.layer_begin = stage.layer_begin;
-                    settings.layer_end = stage.layer_end;
-                    settings.loaded = [&](std::uint64_t bytes) { loaded += bytes; };
-                    const Decoder decoder(files_, ops, links, settings);
-                    most = std::max(most, loaded);
-                }
-                const auto planned = static_cast<double>(stage.weights);
-                EXPECT_NEAR(static_cast<double>(most), planned, 0.01 * planned) << ranks << ' ' << stages;
-            }
+void expect_planned_bytes(const ModelSource& model, std::size_t stages, int ranks, bool embeds_last) {
+    const std::vector<double> equal(stages, 1.0);
+    for (const StageNeeds& stage :
+         cut_into_stages(model, WeightLayout::File, ranks, equal, KvElement::F16, 0, embeds_last)) {
+        std::uint64_t most = 0;
+        for (int rank = 0; rank < ranks; ++rank) {
+            std::uint64_t loaded = 0;
+            CpuOps ops({-1});
+            NoLinks links;
+            DecoderSettings settings;
+            settings.limits = {16, 1, 1, 1};
+            settings.pages = 1;
+            settings.rank = rank;
+            settings.ranks = ranks;
+            settings.layer_begin = stage.layer_begin;
+            settings.layer_end = stage.layer_end;
+            settings.embeds_last = embeds_last;
+            settings.loaded = [&](std::uint64_t bytes) { loaded += bytes; };
+            const Decoder decoder(model, ops, links, settings);
+            most = std::max(most, loaded);
         }
+        const auto planned = static_cast<double>(stage.weights);
+        EXPECT_NEAR(static_cast<double>(most), planned, 0.01 * planned) << ranks << ' ' << stages;
     }
+}
+
+TEST_P(DecoderTinyModelTest, LoadsThePlannedBytes) {
+    for (const int ranks : {1, 2})
+        for (const std::size_t stages : {1U, 2U}) expect_planned_bytes(files_, stages, ranks, false);
+}
+
+TEST(DecoderTinyModel, LoadsThePlannedBytesOfASecondEmbedding) {
+    for (const char* const path : {"/data/tiny_model/tiny-f16.gguf", "/data/llm/goldens/llama3_2_tied"})
+        for (const int ranks : {1, 2})
+            expect_planned_bytes(ModelFiles(std::string(VOLTPILE_SOURCE_DIR) + path), 2, ranks, true);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "llm/cycle_models.h"
 #include "llm/model/model_files.h"
 #include "llm/model/synthetic_model.h"
 #include "plan/cluster_file.h"
@@ -147,7 +148,7 @@ TEST_F(PredictionPlan, CountsHiddenRowsAndTheLayer) {
     EXPECT_EQ(plan.draft->pages, plan.pages);
 }
 
-TEST_F(PredictionPlan, HasOnePipelineStage) {
+TEST_F(PredictionPlan, HasTheFewestPipelineStages) {
     const Topology host = cluster("t180.toml");
     ReplicaRequest wanted = request(Speculate::Mtp);
     const ReplicaPlan plan = plan_replica(model_, wanted, host);
@@ -155,12 +156,77 @@ TEST_F(PredictionPlan, HasOnePipelineStage) {
     EXPECT_EQ(plan.draft->plan.teams.places, plan.plan.teams.places);
     wanted.tensor = 2;
     EXPECT_EQ(plan_replica(model_, wanted, host).draft->plan.teams.tensor, 2);
-    wanted.tensor = 0;
-    wanted.pipeline = 2;
+    wanted.pipeline = 3;
     EXPECT_EQ(error_of([&] {
                   plan_replica(model_, wanted, host);
-              }).find("2 pipeline stages: --speculate mtp needs the whole model in one stage"),
+              }).find("3 pipeline stages: the model has 2 layers"),
               0U);
+}
+
+// The last of two stages has the layer, the hidden rows, and the embedding where the layer has none.
+TEST_F(PredictionPlan, PutsTheLayerOnTheLastStage) {
+    const Topology host = cluster("t180.toml");
+    for (const int tensor : {1, 2}) {
+        SCOPED_TRACE(tensor);
+        ReplicaRequest wanted = request(Speculate::Mtp);
+        wanted.tensor = tensor;
+        wanted.pipeline = 1;
+        const ReplicaPlan one = plan_replica(model_, wanted, host);
+        wanted.pipeline = 2;
+        const ReplicaPlan plan = plan_replica(model_, wanted, host);
+        wanted.speculate = Speculate::Ngram;
+        wanted.draft = nullptr;
+        const ReplicaPlan alone = plan_replica(model_, wanted, host);
+        ASSERT_TRUE(plan.draft);
+        EXPECT_EQ(plan.draft->plan.teams.places, plan.plan.teams.places);
+
+        const auto hidden = static_cast<std::uint64_t>(model_.config().hidden);
+        const auto embedding = static_cast<std::uint64_t>(model_.config().vocab) * hidden * 2;  // in F16
+        EXPECT_EQ(plan.stages[0].weights, alone.stages[0].weights);
+        EXPECT_EQ(plan.stages[0].kv_per_token, alone.stages[0].kv_per_token);
+        EXPECT_EQ(plan.stages[1].weights, alone.stages[1].weights + embedding);
+        EXPECT_EQ(plan.stages[1].kv_per_token, alone.stages[1].kv_per_token + 2 * hidden);
+
+        const auto& stages = plan.draft->stages;
+        EXPECT_TRUE(stages[0].empty());
+        EXPECT_EQ(stages[0].weights + stages[0].kv_per_token, 0U);
+        EXPECT_EQ(stages[1].layer_end, 1);
+        EXPECT_EQ(stages[1].weights, one.draft->stages[0].weights);
+        EXPECT_EQ(stages[1].kv_per_token, one.draft->stages[0].kv_per_token);
+        EXPECT_EQ(plan.request.taken, plan.draft->takes);
+        const auto connections = static_cast<std::uint64_t>(tensor > 1 ? connection_bytes_of_gpu : 0);
+        EXPECT_EQ(plan.draft->takes[0], connections);
+        EXPECT_EQ(plan.draft->takes[1], one.draft->takes[0]);
+        EXPECT_EQ(plan.draft->pages, plan.pages);
+        for (const int stage : {0, 1}) {
+            const auto at = static_cast<std::size_t>(stage);
+            const auto rank = static_cast<std::size_t>(plan.plan.teams.teams[0].stages[at][0]);
+            EXPECT_NEAR(static_cast<double>(plan.plan.ranks[rank].gpu_memory_bytes),
+                        static_cast<double>(plan.takes[at] + plan.draft->takes[at]) + cuda_bytes_of_gpu, 1);
+        }
+    }
+}
+
+TEST_F(PredictionPlan, HasNoSecondEmbeddingBesideTheLayersOwn) {
+    const test_files::TestFolder folder("mtp_own_embedding");
+    const std::string golden = VOLTPILE_SOURCE_DIR "/data/llm/goldens/glm4_moe_mtp";
+    folder.write("config.json", predicting::text_of(golden + "/config.json"));
+    predicting::Weights weights(predicting::text_of(golden + "/model.safetensors"));
+    weights.set("model.layers.2.embed_tokens.weight", [](int row, int column) { return row - column; });
+    folder.write("model.safetensors", weights.bytes());
+    const ModelFiles model(folder.path());
+    const auto layer = model.prediction_layer();
+    ASSERT_TRUE(layer->config().prediction->own_embedding);
+    ReplicaRequest wanted = request(Speculate::Mtp);
+    wanted.draft = layer.get();
+    wanted.tensor = 1;
+    wanted.pipeline = 2;
+    const ReplicaPlan plan = plan_replica(model, wanted, cluster("t180.toml"));
+    wanted.speculate = Speculate::Ngram;
+    wanted.draft = nullptr;
+    const ReplicaPlan alone = plan_replica(model, wanted, cluster("t180.toml"));
+    EXPECT_EQ(plan.stages[1].weights, alone.stages[1].weights);
+    EXPECT_GT(plan.draft->stages[1].weights, weight_bytes(model).embedding);
 }
 
 // ---- EAGLE 3 heads

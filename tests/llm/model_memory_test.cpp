@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "llm/model/model_files.h"
 #include "llm/model/synthetic_model.h"
 #include "llm/model/synthetic_shapes.h"
 #include "llm/model/tensor_parallel.h"
@@ -152,6 +153,36 @@ TEST(Stages, FollowCapacities) {
     EXPECT_THROW(
         cut_into_stages(SyntheticModel("tiny", "f16"), WeightLayout::File, 1, std::vector<double>(5, 1.0)),
         std::invalid_argument);
+}
+
+// The cut is the same, because each stage must have a layer.
+TEST(Stages, MayHaveTheEmbeddingTwice) {
+    const auto last = [](const ModelSource& model, int ranks, bool embeds_last) {
+        const std::vector<double> equal(static_cast<std::size_t>(model.config().layers), 1.0);
+        return cut_into_stages(model, WeightLayout::File, ranks, equal, KvElement::F16, 0, embeds_last)
+            .back()
+            .weights;
+    };
+    const SyntheticModel own_head("tiny", "f16");
+    const ModelFiles tied(VOLTPILE_SOURCE_DIR "/data/llm/goldens/llama3_2_tied");
+    ASSERT_FALSE(own_head.config().tied_embeddings);
+    ASSERT_TRUE(tied.config().tied_embeddings);
+    for (const int ranks : {1, 2})
+        EXPECT_EQ(last(own_head, ranks, true),
+                  last(own_head, ranks, false) + weight_bytes(own_head).embedding);
+    // A tied head is the embedding if that is whole.
+    const std::uint64_t embedding = weight_bytes(tied).embedding;
+    EXPECT_EQ(last(tied, 1, true), last(tied, 1, false));
+    EXPECT_EQ(last(tied, 2, true), last(tied, 2, false) + embedding);
+    // One stage has it once.
+    const std::vector<double> one(1, 1.0);
+    EXPECT_EQ(cut_into_stages(tied, WeightLayout::File, 1, one, KvElement::F16, 0, true).front().weights,
+              weight_bytes(tied).total);
+}
+
+TEST(Stages, EmptyOnesLimitNoTokens) {
+    const std::vector<StageNeeds> stages = {{}, {0, 1, 50, 20}};
+    EXPECT_EQ(tokens_in(stages, 200), 7u);
 }
 
 TEST(Stages, TightestStageLimitsTokens) {

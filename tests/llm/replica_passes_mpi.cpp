@@ -2,6 +2,8 @@
 // (tests/CMakeLists.txt).
 #include "llm/session/session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -79,15 +81,23 @@ TEST(ReplicaPasses, ContinueLikeTransformers) {
     }
 }
 
-// The layer of a model that predicts further tokens guesses on all ranks of a tensor-parallel group. The
-// expected tokens come from transformers.
+// The cuts of a model with two layers over the ranks of the world.
+std::vector<std::pair<int, int>> cuts_of_two_layers() {
+    std::vector<std::pair<int, int>> cuts;  // ranks of a group, stages
+    for (const int tensor : {1, 2})
+        for (const int pipeline : {1, 2})
+            if (tensor * pipeline <= world().size()) cuts.emplace_back(tensor, pipeline);
+    return cuts;
+}
+
+// The layer of a model that predicts further tokens guesses on all ranks of the last stage. The expected
+// tokens come from transformers.
 TEST(ReplicaPasses, ContinueLikeTransformersWithAPredictionLayer) {
     const std::string name = VOLTPILE_SOURCE_DIR "/data/llm/goldens/glm4_moe_mtp";
     const auto model = LanguageModel::open(world(), {.path = name});
     const auto golden = nlohmann::json::parse(std::ifstream(name + "/golden.json"));
     const nlohmann::json texts = {{{"prompt_ids", golden["prompt"]}, {"ids", golden["greedy"]}}};
     ReplicaRequest request;
-    request.tensor = std::min(world().size(), 2);
     request.device = DeviceChoice::Cpu;
     request.context = 64;
     request.sequences = 3;
@@ -96,13 +106,15 @@ TEST(ReplicaPasses, ContinueLikeTransformersWithAPredictionLayer) {
     request.speculate = Speculate::Mtp;
     request.draft_tokens = 3;
     open_prediction_layer(&world(), *model, request);
-    const ReplicaPlan plan = agreed_plan(session(), model->source(), request);
-    EXPECT_EQ(plan.plan.teams.pipeline, 1);
-    with_session(session(), *model, plan, [&](Session& here) {
-        here.answer({.many = true, .text = false}, [&](Engine& engine) { write_all(engine, texts); });
-    });
-    request.pipeline = 2;
-    EXPECT_THROW(agreed_plan(session(), model->source(), request), Error);
+    for (const auto& [tensor, pipeline] : cuts_of_two_layers()) {
+        SCOPED_TRACE(fmt::format("TP{} x PP{}", tensor, pipeline));
+        request.tensor = tensor;
+        request.pipeline = pipeline;
+        const ReplicaPlan plan = agreed_plan(session(), model->source(), request);
+        with_session(session(), *model, plan, [&](Session& here) {
+            here.answer({.many = true, .text = false}, [&](Engine& engine) { write_all(engine, texts); });
+        });
+    }
 }
 
 // Continues the cycle of tokens. Returns the engine's counters.
@@ -149,38 +161,56 @@ EngineCounters follow_cycle(const Replica& replica, const ModelConfig& model, Re
     return follow_cycle(engine);
 }
 
-// Guesses of a prediction layer and of an EAGLE 3 head count, on all ranks of a tensor-parallel group.
-TEST(ReplicaPasses, AcceptRightGuesses) {
-    for (const bool eagle : {false, true}) {
-        SCOPED_TRACE(eagle);
-        const test_files::TestFolder path("replica_cycle"), head("replica_cycle_head");
-        if (eagle)
-            predicting::write_eagle_cycle(path, head, true);
-        else
-            predicting::write_prediction_cycle(path, true);
+// Checks that all guesses for a model of the cycle are right. least: guesses that are checked.
+void expect_right_guesses(const LanguageModel& model, const ReplicaRequest& request, int least) {
+    with_replica(
+        session(), model.source(), agreed_plan(session(), model.source(), request), [&](Replica& replica) {
+            run_passes_with_draft(replica, [&](ReplicaPasses& passes, ReplicaPasses* draft) {
+                const EngineCounters counters = follow_cycle(replica, model.config(), passes, *draft);
+                EXPECT_EQ(counters.right_tokens, counters.drafted_tokens);
+                EXPECT_GT(counters.right_tokens, least);
+            });
+        });
+}
+
+ReplicaRequest cycle_request() {
+    ReplicaRequest request;
+    request.device = DeviceChoice::Cpu;
+    request.context = 64;
+    request.sequences = request.logits = 3;
+    request.rows = 40;
+    request.draft_tokens = 3;
+    return request;
+}
+
+// Guesses of an EAGLE 3 head count, on all ranks of a tensor-parallel group.
+TEST(ReplicaPasses, AcceptRightGuessesOfAnEagleHead) {
+    const test_files::TestFolder path("replica_cycle"), head("replica_cycle_head");
+    predicting::write_eagle_cycle(path, head, true);
+    const auto model = LanguageModel::open(world(), {.path = path.path()});
+    ReplicaRequest request = cycle_request();
+    request.tensor = std::min(world().size(), 2);
+    const auto opened = open_draft(&world(), {.path = head.path()}, *model, request);
+    expect_right_guesses(*model, request, 6 * 40 / 4);
+}
+
+// The same of a prediction layer, on the last stage. With several stages a sequence gets guesses while it is
+// alone in flight.
+TEST(ReplicaPasses, AcceptRightGuessesOfAPredictionLayer) {
+    for (const bool from_hidden_state : {false, true}) {
+        const test_files::TestFolder path("replica_cycle");
+        predicting::write_prediction_cycle(path, from_hidden_state);
         const auto model = LanguageModel::open(world(), {.path = path.path()});
-        ReplicaRequest request;
-        request.tensor = std::min(world().size(), 2);
-        request.device = DeviceChoice::Cpu;
-        request.context = 64;
-        request.sequences = request.logits = 3;
-        request.rows = 40;
-        request.draft_tokens = 3;
-        std::unique_ptr<LanguageModel> opened;
-        if (eagle)
-            opened = open_draft(&world(), {.path = head.path()}, *model, request);
-        else
-            request.speculate = Speculate::Mtp;
+        ReplicaRequest request = cycle_request();
+        request.speculate = Speculate::Mtp;
         open_prediction_layer(&world(), *model, request);
-        with_replica(session(), model->source(), agreed_plan(session(), model->source(), request),
-                     [&](Replica& replica) {
-                         run_passes_with_draft(replica, [&](ReplicaPasses& passes, ReplicaPasses* draft) {
-                             const EngineCounters counters =
-                                 follow_cycle(replica, model->config(), passes, *draft);
-                             EXPECT_EQ(counters.right_tokens, counters.drafted_tokens);
-                             EXPECT_GT(counters.right_tokens, 6 * 40 / 4);
-                         });
-                     });
+        for (const auto& [tensor, pipeline] : cuts_of_two_layers()) {
+            SCOPED_TRACE(fmt::format("TP{} x PP{}, {}", tensor, pipeline, from_hidden_state));
+            request.tensor = tensor;
+            request.pipeline = pipeline;
+            request.sequences = request.logits = pipeline > 1 ? 1 : 3;
+            expect_right_guesses(*model, request, 6 * 40 / 4);
+        }
     }
 }
 

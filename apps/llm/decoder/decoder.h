@@ -42,6 +42,7 @@ struct DecoderSettings {
     // The most rows of logits in a pass of the prediction layer or the EAGLE 3 head; 0: none uses this
     // decoder. See Decoder::hidden_rows().
     int prediction_logits = 0;
+    bool embeds_last = false;  // the last stage has the embedding too, for the prediction layer
     // The layers whose inputs an EAGLE 3 head reads, with prediction_logits; empty: no head uses this
     // decoder. Decoder::fuse_with() must come before the first pass.
     std::vector<int> read_layers;
@@ -94,7 +95,7 @@ class Decoder {
     // What a prediction layer or an EAGLE 3 head reads of tokens: the inputs of the head, or the fused
     // states. First those of the tokens in the KV cache: the token at index i of a page p has row p *
     // kv_page_tokens + i. Behind them come settings.prediction_logits rows for the last pass of the layer or
-    // the EAGLE 3 head, one for each of its rows of logits. Only with prediction_logits.
+    // the EAGLE 3 head, one for each of its rows of logits. Only with prediction_logits, on the last stage.
     HiddenRows hidden_rows() const { return hidden(hidden_rows_, hidden_row_count(), config_.hidden); }
     // Lets the passes of this decoder fuse the states that an EAGLE 3 head reads. The head must outlive them.
     void fuse_with(const Decoder& head) { fusion_->set_matrix(*head.prediction_.fusion); }

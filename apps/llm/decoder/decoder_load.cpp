@@ -40,7 +40,7 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
                    settings.cache,
                    config_.latent.kv_rank > 0},
       cache_(std::make_unique<KvCache>(ops, cache_shape_)) {
-    if (settings.prediction_logits > 0)
+    if (settings.prediction_logits > 0 && last_stage())
         hidden_rows_ = ops.allocate(static_cast<std::size_t>(hidden_row_count() * config_.hidden) *
                                     bytes_of(ops.hidden_element()));
     if (!settings.read_layers.empty())
@@ -177,7 +177,8 @@ void Decoder::place_attended(const TensorShard& shard, Layer& layer) {
 void Decoder::load_ends(const WeightLoader& loader) {
     const ModelSource& model = loader.model();
     const auto& prediction = config_.prediction;
-    if (first_stage() && (!prediction || prediction->own_embedding)) {
+    const bool embeds = first_stage() || (last_stage() && settings_.embeds_last);
+    if (embeds && (!prediction || prediction->own_embedding)) {
         const ModelTensor& embedding = model.tensor("token_embd.weight");
         embedding_ = loader.matrix(embedding, whole(embedding));
     }
@@ -188,7 +189,7 @@ void Decoder::load_ends(const WeightLoader& loader) {
             static_cast<std::int64_t>(rank_share(model, rank, settings_.ranks).words.begin));
     word_begin_.push_back(config_.vocab);
     const bool shared =
-        prediction ? !prediction->own_head : first_stage() && settings_.ranks == 1 && config_.tied_embeddings;
+        prediction ? !prediction->own_head : embeds && settings_.ranks == 1 && config_.tied_embeddings;
     if (!shared)
         head_ = loader.matrix(model.head(), {share_.words.begin, share_.words.end, 0, model.head().columns});
 }

@@ -83,10 +83,17 @@ RankBytes fullest_rank(const ModelSource& model, WeightLayout layout, int ranks,
     return fullest;
 }
 
+// The embedding on a last stage that is not the first.
+std::uint64_t second_embedding_bytes(const RankBytes& rank, std::size_t stages, bool embeds_last) {
+    return embeds_last && stages > 1 ? rank.embedding : 0;
+}
+
 // A tied head shares the embedding's memory only if that is whole and on the same rank. Otherwise the rank
 // has its part of the vocabulary twice.
-std::uint64_t tied_head_bytes(const ModelSource& model, WeightLayout layout, int ranks, std::size_t stages) {
-    if (!model.config().tied_embeddings || (stages == 1 && ranks == 1)) return 0;
+std::uint64_t tied_head_bytes(const ModelSource& model, WeightLayout layout, int ranks, std::size_t stages,
+                              bool embeds_last) {
+    const bool embeds = stages == 1 || embeds_last;
+    if (!model.config().tied_embeddings || (embeds && ranks == 1)) return 0;
     std::size_t most = 0;
     for (int rank = 0; rank < ranks; ++rank)
         most = std::max(most, rank_share(model, rank, ranks).words.size());
@@ -97,12 +104,13 @@ std::uint64_t tied_head_bytes(const ModelSource& model, WeightLayout layout, int
 class StageWeights {
   public:
     StageWeights(const ModelSource& model, WeightLayout layout, int ranks, std::size_t stages,
-                 int experts_on_host = 0)
+                 bool embeds_last, int experts_on_host = 0)
         : on_host_(first_layer_on_host(model.config(), experts_on_host)),
           rank_(fullest_rank(model, layout, ranks, on_host_)),
           stages_(stages),
           before_(rank_.layers.size() + 1, 0) {
-        rank_.head += tied_head_bytes(model, layout, ranks, stages);
+        rank_.head += tied_head_bytes(model, layout, ranks, stages, embeds_last) +
+                      second_embedding_bytes(rank_, stages, embeds_last);
         std::partial_sum(rank_.layers.begin(), rank_.layers.end(), before_.begin() + 1);
     }
     std::uint64_t operator()(std::size_t stage, std::size_t begin, std::size_t end) const {
@@ -178,12 +186,12 @@ std::uint64_t kv_bytes_per_token_and_layer(const ModelConfig& config, KvElement 
 
 std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout layout, int tensor_parallel,
                                         std::span<const double> capacities, KvElement cache,
-                                        int experts_on_host) {
+                                        int experts_on_host, bool embeds_last) {
     const std::size_t stages = capacities.size();
-    const StageWeights weights(model, layout, tensor_parallel, stages, experts_on_host);
+    const StageWeights weights(model, layout, tensor_parallel, stages, embeds_last, experts_on_host);
     const std::size_t layers = weights.layers();
     if (stages < 1 || stages > layers) throw std::invalid_argument("more pipeline stages than layers");
-    const StageWeights stored(model, WeightLayout::File, tensor_parallel, stages);
+    const StageWeights stored(model, WeightLayout::File, tensor_parallel, stages, embeds_last);
 
     // best[s][e]: the minimal largest ratio of stages 0 to s if they end at layer e. from[s][e]: the layer
     // where stage s then begins.
@@ -293,9 +301,11 @@ std::uint64_t host_working_bytes(const ModelConfig& config, const PassShape& pas
 
 std::uint64_t tokens_in(std::span<const StageNeeds> stages, std::uint64_t bytes_per_gpu) {
     std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
-    for (const StageNeeds& stage : stages)
+    for (const StageNeeds& stage : stages) {
+        if (stage.empty()) continue;
         least = std::min(
             least, stage.weights >= bytes_per_gpu ? 0 : (bytes_per_gpu - stage.weights) / stage.kv_per_token);
+    }
     return least;
 }
 

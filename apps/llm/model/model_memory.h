@@ -48,7 +48,8 @@ WeightBytes weight_bytes(const ModelSource& model);
 std::uint64_t kv_bytes_per_token_and_layer(const ModelConfig& config, KvElement element = KvElement::F16);
 
 // The layers [layer_begin, layer_end) of a pipeline stage, and the memory on its fullest GPU. The first stage
-// also has the embedding, whole on each GPU; the last stage has the head, split by vocabulary.
+// also has the embedding, whole on each GPU; the last stage has the head, split by vocabulary. Of the stages
+// of a prediction layer, all but the last are empty.
 struct StageNeeds {
     int layer_begin = 0;
     int layer_end = 0;
@@ -63,15 +64,18 @@ struct StageNeeds {
     std::uint64_t host_weights = 0;       // their number there
     std::uint64_t host_experts_sent = 0;  // their bytes on the way to a GPU, where cores convert some formats
     std::uint64_t largest_host_layer = 0;  // bytes of the experts of one layer there, on a GPU
+
+    bool empty() const { return layer_begin == layer_end; }
 };
 
 // Cuts the layers into one stage for each capacity, each with at least one layer, so that the largest ratio
 // of weights to capacity is minimal. capacities: of one GPU of each stage, in any unit, positive.
 // tensor_parallel: without obstacle. experts_on_host: the experts of this many layers are not on the GPUs,
-// see first_layer_on_host(). Throws std::invalid_argument for more stages than layers.
+// see first_layer_on_host(). embeds_last: the last stage has the embedding too. Throws std::invalid_argument
+// for more stages than layers.
 std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout layout, int tensor_parallel,
                                         std::span<const double> capacities, KvElement cache = KvElement::F16,
-                                        int experts_on_host = 0);
+                                        int experts_on_host = 0, bool embeds_last = false);
 
 // Returns the bytes that a model keeps of each token for its prediction layer or an EAGLE 3 head, see
 // Decoder::hidden_rows().

@@ -31,13 +31,15 @@ class DraftPlanner {
                  const Workload& work)
         : model_(model), draft_(*request.draft), request_(request), topology_(topology), work_(work) {
         request_.draft = nullptr;
-        if (!predicts()) return;
+        const auto& prediction = draft_.config().prediction;
+        request_.embeds_last = prediction && !prediction->eagle && !prediction->own_embedding;
+        if (!needs_one_stage()) return;
         if (request_.pipeline > 1)
             throw JobError(
                 fmt::format("{} pipeline stages: {} needs the whole model in one stage; spread it over ranks "
                             "with --tensor "
                             "N, or guess with --speculate ngram or a draft model (--draft MODEL)",
-                            request_.pipeline, what_needs_one_stage()));
+                            request_.pipeline, guesser_of(request_.speculate)));
         request_.pipeline = 1;
     }
 
@@ -55,7 +57,8 @@ class DraftPlanner {
         }
         const TeamPlan& teams = alone.plan.teams;
         const auto ranks = std::ssize(topology_.ranks) / teams.tensor;
-        const auto layers = std::min(model_.config().layers, draft_.config().layers);
+        const auto layers =
+            predicts() ? model_.config().layers : std::min(model_.config().layers, draft_.config().layers);
         if (teams.pipeline > layers)
             throw JobError(fmt::format("the draft model has {} layers, too few for {} pipeline stages",
                                        draft_.config().layers, teams.pipeline));
@@ -80,19 +83,18 @@ class DraftPlanner {
         try {
             return plan_replica(model_, request_, topology_, work_);
         } catch (const MachineError& error) {
-            if (!predicts()) throw;
+            if (!needs_one_stage()) throw;
             throw MachineError(fmt::format("in one pipeline stage, as {} needs it, {}",
-                                           what_needs_one_stage(), error.what()));
+                                           guesser_of(request_.speculate), error.what()));
         }
     }
 
     bool predicts() const { return draft_.config().prediction.has_value(); }
+    // An EAGLE 3 head reads the states of layers that would be on several stages.
+    bool needs_one_stage() const { return eagle_head_of(draft_.config()) != nullptr; }
     std::string guesser() const {
         const std::string_view guesser = guesser_of(request_.speculate);
         return fmt::format("the {}", guesser.substr(guesser.find(' ') + 1));
-    }
-    std::string_view what_needs_one_stage() const {
-        return request_.speculate == Speculate::Mtp ? "--speculate mtp" : guesser_of(request_.speculate);
     }
 
     int widest_for_both(int below) const {
@@ -110,6 +112,7 @@ class DraftPlanner {
         draft.logits = request_.sequences;
         draft.speculate = Speculate::Draft;  // which has rows for guesses too, but no hidden rows
         draft.read_layers.clear();
+        draft.embeds_last = false;
         draft.batch_invariant = false;
         draft.host_cache_tokens = 0;
         draft.experts_on_host = 0;

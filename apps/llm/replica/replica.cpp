@@ -59,7 +59,7 @@ Replica::Replica(const MpiSession& session, const ModelSource& model, ReplicaPla
     bind_to_cores(plan_.plan, world.rank());  // first, because threads that the teams start inherit it
     all_do(world, [&] { teams_ = std::make_unique<TeamContext>(world, plan_.plan, team_options(mine)); });
     all_do(world, [&] {
-        if (!idle()) load(model, model_of_prediction);
+        if (!idle() && !stage().empty()) load(model, model_of_prediction);
     });
     if (!idle() && mine.device >= 0 && teams_->tensor().size() > 1)
         watchdog_ =
@@ -115,18 +115,17 @@ void Replica::load(const ModelSource& model, const Replica* model_of_prediction)
         gpu_bytes_before_ = device_bytes_in_use();
     }
     auto area = share_area(model.config());  // collective: before anything that may fail on one rank alone
-    const StageNeeds& stage = plan_.stages[static_cast<std::size_t>(teams_->place().stage)];
-    RankOps made = make_rank_ops(plan_.plan, session_.world().rank(), stage.weights, plan_.request);
+    RankOps made = make_rank_ops(plan_.plan, session_.world().rank(), stage().weights, plan_.request);
     ops_ = std::move(made.ops);
     stream_ = made.stream;
     links_ = std::make_unique<TeamLinks>(*teams_, *ops_, made.stream, plan_.request.rows,
                                          model.config().hidden, std::move(area));
-    LoadProgress progress(stage.stored, leads());
+    LoadProgress progress(stage().stored, leads());
     DecoderSettings settings;
     settings.rank = teams_->place().tensor_rank;
     settings.ranks = plan_.plan.teams.tensor;
-    settings.layer_begin = stage.layer_begin;
-    settings.layer_end = stage.layer_end;
+    settings.layer_begin = stage().layer_begin;
+    settings.layer_end = stage().layer_end;
     settings.pages = plan_.pages;
     settings.host_pages = plan_.host_pages;
     settings.cache = plan_.request.cache;
@@ -136,6 +135,7 @@ void Replica::load(const ModelSource& model, const Replica* model_of_prediction)
     settings.streamed_rows = plan_.streamed_rows;
     settings.limits = plan_.request.limits();
     settings.prediction_logits = plan_.request.prediction_logits();
+    settings.embeds_last = plan_.request.embeds_last;
     settings.read_layers = plan_.request.read_layers;
     if (model_of_prediction != nullptr) settings.predicts_for = model_of_prediction->decoder_.get();
     settings.loaded = [&](std::uint64_t bytes) {
@@ -200,11 +200,13 @@ std::span<const float> Replica::host_logits(const Batch& batch) {
 }
 
 void Replica::enqueue(const Batch& batch, std::span<const SamplingRow> sampling) {
-    decoder_->check_host();
-    if (rests_) rests_->before_pass();
-    runner_->enqueue(batch, sampling);
-    if (rests_) rests_->after_pass();
-    links_->watch();
+    if (has_layers()) {
+        decoder_->check_host();
+        if (rests_) rests_->before_pass();
+        runner_->enqueue(batch, sampling);
+        if (rests_) rests_->after_pass();
+        links_->watch();
+    }
     if (forwarder_) forwarder_->push(runner_->send_draws());
     if (!leads()) return;
     if (teams_->stages() == 1) {
@@ -243,8 +245,10 @@ Draws Replica::collect() {
         draws = Draws::from_message(oldest.message, oldest.draws, oldest.top_n);
         awaited_.pop_front();
     }
-    decoder_->check_host();
-    links_->check();
+    if (has_layers()) {
+        decoder_->check_host();
+        links_->check();
+    }
     return draws;
 }
 

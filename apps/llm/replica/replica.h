@@ -39,6 +39,9 @@ class Replica {
 
     // Whether this rank is in no team. Idle ranks must not call the methods below.
     bool idle() const { return teams_->idle(); }
+    // Whether this rank's stage has layers. The stages of a prediction layer but the last have none: their
+    // ranks take part in enqueue() and collect(), and must not call the other methods that run passes.
+    bool has_layers() const { return decoder_ != nullptr; }
     // Whether this is the team's first rank in the order of the world: rank 0, unless it has no GPU and
     // others have. The leader plans passes and prints.
     bool leads() const { return teams_->team().rank() == 0; }
@@ -48,8 +51,9 @@ class Replica {
     const ReplicaPlan& plan() const { return plan_; }
     const TeamContext& teams() const { return *teams_; }
     TimedOps& ops() { return *timed_ops_; }
-    Replica* draft() const { return draft_.get(); }   // of plan().draft; nullptr without one
-    const Stream* stream() const { return stream_; }  // of ops(); nullptr if they work on the host
+    Replica* draft() const { return draft_.get(); }  // of plan().draft; nullptr without one
+    // Of ops(); nullptr if they work on the host or the stage has no layers.
+    const Stream* stream() const { return stream_; }
     Decoder& decoder() { return *decoder_; }
     double load_seconds() const { return load_s_; }  // for the weights
     std::uint64_t loaded_bytes() const { return loaded_bytes_; }
@@ -105,6 +109,7 @@ class Replica {
     Draws collect();
 
   private:
+    const StageNeeds& stage() const { return plan_.stages[static_cast<std::size_t>(teams_->place().stage)]; }
     std::unique_ptr<PeerArea> share_area(const ModelConfig& config);
     void load(const ModelSource& model, const Replica* model_of_prediction);
     void watch(const std::stop_token& stop, int device) const;
@@ -121,7 +126,7 @@ class Replica {
     std::uint64_t loaded_bytes_ = 0;
     std::int64_t gpu_bytes_before_ = 0;
     std::int64_t gpu_bytes_loaded_ = 0;
-    std::unique_ptr<Decoder> decoder_;
+    std::unique_ptr<Decoder> decoder_;  // null on a stage without layers, as all that it works with
     std::unique_ptr<PassRests> rests_;  // null: the GPU works all the time
     std::unique_ptr<PassRunner> runner_;
     struct Awaited {  // draws on their way from the last stage

@@ -44,6 +44,7 @@ std::vector<int> top_n_of(const std::vector<Draw>& draws) {
 
 // Names the first sum on this rank that was not finite since the last call; empty if there was none.
 std::string first_not_finite(Replica& replica) {
+    if (!replica.has_layers()) return {};
     try {
         replica.decoder().check(Batch());
     } catch (const Error& error) {

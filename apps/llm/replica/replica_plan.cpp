@@ -78,7 +78,7 @@ class ReplicaPlanner {
             if (const auto obstacle = tensor_parallel_obstacle(model_, request_.tensor); !obstacle.empty())
                 throw JobError(fmt::format("tensor parallelism over {} ranks: {}; {} would do",
                                            request_.tensor, obstacle, fmt::join(possible_tensors(), ", ")));
-        if (request_.pipeline > config.layers)
+        if (request_.pipeline > config.layers && !config.prediction)
             throw JobError(fmt::format("{} pipeline stages: the model has {} layers, so at most {} stages",
                                        request_.pipeline, config.layers, config.layers));
         check_experts_on_host(config, request_);
@@ -210,10 +210,19 @@ class ReplicaPlanner {
 
     std::vector<StageNeeds> stages_of(WeightLayout layout, int tensor, const std::vector<double>& room,
                                       int experts_on_host) const {
-        std::vector<StageNeeds> stages =
-            cut_into_stages(model_, layout, tensor, room, request_.cache, experts_on_host);
-        if (request_.prediction_logits() > 0)  // there is one stage
-            stages.front().kv_per_token += hidden_row_bytes(model_.config(), layout);
+        if (model_.config().prediction) return stages_of_prediction(layout, tensor, room);
+        std::vector<StageNeeds> stages = cut_into_stages(model_, layout, tensor, room, request_.cache,
+                                                         experts_on_host, request_.embeds_last);
+        if (request_.prediction_logits() > 0)
+            stages.back().kv_per_token += hidden_row_bytes(model_.config(), layout);
+        return stages;
+    }
+
+    // A prediction layer and an EAGLE 3 head are on the last stage, beside the inputs of the model's head.
+    std::vector<StageNeeds> stages_of_prediction(WeightLayout layout, int tensor,
+                                                 const std::vector<double>& room) const {
+        std::vector<StageNeeds> stages(room.size() - 1);
+        stages.push_back(cut_into_stages(model_, layout, tensor, {&room.back(), 1}, request_.cache).front());
         return stages;
     }
 
@@ -227,7 +236,7 @@ class ReplicaPlanner {
     void set_working(ReplicaPlan& plan) const {
         const TeamPlan& teams = plan.plan.teams;
         const PassShape pass{teams.tensor,
-                             teams.pipeline,
+                             model_.config().prediction ? 1 : teams.pipeline,  // its rows go to no next stage
                              plan.request.rows,
                              request_.limits().logits,
                              gates_apart(model_),
@@ -434,7 +443,8 @@ class ReplicaPlanner {
         out.plan.seconds = static_cast<double>(points_) / points_per_s;
         out.plan.start_s = out.plan.end_s = 0;  // how long the model loads is not known
         for (const StageNeeds& stage : out.stages)
-            out.takes.push_back(out.kept_bytes(stage) + connections(out.plan) + out.working);
+            out.takes.push_back(out.kept_bytes(stage) + connections(out.plan) +
+                                (stage.empty() ? 0 : out.working));
         for (std::size_t r = 0; r < out.plan.ranks.size(); ++r) {
             RankPlan& rank = out.plan.ranks[r];
             const TeamPlace& place = out.plan.teams.places[r];
@@ -460,6 +470,7 @@ class ReplicaPlanner {
         out.plan.formulas.clear();
         for (std::size_t s = 0; s < out.stages.size(); ++s) {
             const StageNeeds& stage = out.stages[s];
+            if (stage.empty()) continue;
             out.plan.formulas.push_back(fmt::format(
                 "memory of stage {} = {} of weights (layers {} to {}) + {} B a token x {} tokens + {} for "
                 "activations and scratch space + {} for connections{} = {}",

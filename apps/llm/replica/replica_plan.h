@@ -44,7 +44,9 @@ struct ReplicaRequest {
     // Speculate::Eagle: ModelFiles::eagle_head(). Outlives the replica.
     const ModelSource* draft = nullptr;
     std::vector<int> read_layers;  // for Speculate::Eagle: EagleHead::layers
-    int draft_tokens = 8;          // the most tokens guessed ahead for a sequence, if it speculates
+    // The last stage has the embedding too, for a prediction layer without one of its own.
+    bool embeds_last = false;
+    int draft_tokens = 8;  // the most tokens guessed ahead for a sequence, if it speculates
 
     // Bytes of each stage's room on a rank that another model takes. Empty, or one entry for each of
     // `pipeline` stages.

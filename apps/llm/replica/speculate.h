@@ -34,7 +34,7 @@ inline constexpr std::string_view kSpeculateHelp =
     "guess tokens ahead and check several in one pass; the text stays the same. ngram: guess what followed "
     "the last tokens when they came before, in the prompt or the answer. Pays for text that repeats itself, "
     "as edited code and summaries do. mtp: guess with the layer that predicts further tokens, which files of "
-    "GLM 4.5 and DeepSeek V3 may have; needs one pipeline stage";
+    "GLM 4.5 and DeepSeek V3 may have";
 
 inline constexpr std::string_view kDraftHelp =
     "a small model with the same vocabulary that guesses tokens ahead, for several of them in one pass of "
