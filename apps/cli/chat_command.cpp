@@ -208,7 +208,7 @@ ExitCode chat(const MpiSession& mpi, ChatArguments args) {
             static_cast<int>(std::min<std::int64_t>(model->config().context, usual_context));
     std::unique_ptr<llm::LanguageModel> draft;
     if (!args.draft.empty()) draft = llm::open_draft(&world, {.path = args.draft}, *model, args.replica);
-    llm::open_prediction_layer(&world, *model, args.replica);
+    llm::open_prediction_layers(&world, *model, args.replica);
     llm::ReplicaPlan plan = llm::agreed_plan(mpi, model->source(), args.replica);
     const auto lead = [&](llm::Session& session, llm::Engine& engine) {
         const auto terminal = terminal_of(world, args);

@@ -99,7 +99,7 @@ ExitCode generate_text(const MpiSession& mpi, GenerateArguments args) {
     std::unique_ptr<llm::LanguageModel> draft;
     if (!args.draft.empty())
         draft = llm::open_draft(&mpi.world(), {.path = args.draft}, *model, args.replica);
-    llm::open_prediction_layer(&mpi.world(), *model, args.replica);
+    llm::open_prediction_layers(&mpi.world(), *model, args.replica);
     llm::ReplicaPlan plan = llm::agreed_plan(mpi, model->source(), args.replica);
     llm::with_session(mpi, *model, std::move(plan), [&](llm::Session& session) {
         session.answer(

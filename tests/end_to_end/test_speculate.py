@@ -137,6 +137,7 @@ class Speculate(LlmJob):
 
 
 PREDICTING = SOURCE / "data/llm/goldens/glm4_moe_mtp"
+PREDICTING_WITH_TWO = SOURCE / "data/llm/goldens/glm4_moe_two_mtp"
 MTP = ("--speculate", "mtp")
 
 
@@ -154,9 +155,12 @@ class SpeculateWithPredictionLayer(LlmJob):
         super().setUp()
         self.model = self.folder / "model"
         self.model.mkdir()
-        for name in ("config.json", "model.safetensors"):
-            shutil.copy(PREDICTING / name, self.model)
+        self.copy_model(PREDICTING)
         write_tokenizer(self.model, 160)
+
+    def copy_model(self, folder):
+        for name in ("config.json", "model.safetensors"):
+            shutil.copy(folder / name, self.model)
 
     def generated(self, *options, ranks=None):
         answer = json.loads(self.voltpile("generate", self.model, "And the LORD said", "-n", "40", "--ignore-end", "--cpu", "--json",
@@ -167,9 +171,17 @@ class SpeculateWithPredictionLayer(LlmJob):
         for options, ranks in (((), None), (("--temperature", "0.9", "--seed", "3"), None), (("--tensor", "2"), 2),
                                (("--pipeline", "2"), 2), (("--tensor", "2", "--pipeline", "2", "--temperature", "0.9"), 4)):
             with self.subTest(options=options):
-                plain, guessed = self.generated(*options, ranks=ranks), self.generated(*options, *MTP, ranks=ranks)
-                self.assertEqual(guessed["steps"] + guessed["right_tokens"], plain["steps"])
-                self.assertEqual(*({key: value for key, value in answer.items() if key not in GUESSES} for answer in (guessed, plain)))
+                self.assert_same_text(*options, ranks=ranks)
+
+    def test_same_text_with_two_layers(self):
+        self.copy_model(PREDICTING_WITH_TWO)
+        self.assert_same_text()
+        self.assert_same_text("--pipeline", "2", ranks=2)
+
+    def assert_same_text(self, *options, ranks=None):
+        plain, guessed = self.generated(*options, ranks=ranks), self.generated(*options, *MTP, ranks=ranks)
+        self.assertEqual(guessed["steps"] + guessed["right_tokens"], plain["steps"])
+        self.assertEqual(*({key: value for key, value in answer.items() if key not in GUESSES} for answer in (guessed, plain)))
 
     def test_same_rows_of_a_job(self):
         self.write_prompts({"prompt": "And the LORD said"[i:], "max_tokens": 10 + 3 * i} for i in range(6))

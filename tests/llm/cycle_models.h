@@ -29,6 +29,34 @@ inline void write_prediction_cycle(const test_files::TestFolder& folder, bool fr
     folder.write("model.safetensors", weights.bytes());
 }
 
+// The same with two prediction layers. Columns of what both make have another order, which their heads know.
+// So a layer guesses wrong from hidden states of the kind that the other one must read.
+inline void write_cycle_of_two_layers(const test_files::TestFolder& folder, bool first_from_hidden_state,
+                                      bool second_from_hidden_state) {
+    const std::string golden = golden_folder("glm4_moe_two_mtp");
+    folder.write("config.json", text_of(golden + "/config.json"));
+    Weights weights(text_of(golden + "/model.safetensors"));
+    const auto zero = [](int, int) { return 0.0F; };
+    const auto one = [](int, int) { return 1.0F; };
+    const auto moved = [](int column) { return (5 * column + 3) % 64; };
+    for (const char* const ending : {"o_proj.weight", "down_proj.weight"}) weights.set_all(ending, zero);
+    weights.set_all("norm.weight", one);
+    weights.set_all("embed_tokens.weight", cycle_embedding);
+    weights.set("lm_head.weight", cycle_head);
+    for (const int layer : {2, 3}) {
+        const std::string prefix = "model.layers." + std::to_string(layer);
+        weights.set(prefix + ".shared_head.head.weight",
+                    [&](int token, int column) { return cycle_head(token, moved(column)); });
+        weights.set(prefix + ".eh_proj.weight", [&](int row, int column) {
+            if (!(layer == 2 ? first_from_hidden_state : second_from_hidden_state))
+                return column == moved(row) ? 1.0F : 0.0F;
+            const int read = layer == 2 ? column - 64 : moved(column - 64);
+            return column < 64 ? 0.0F : cycle_step(moved(row), read, 64);
+        });
+    }
+    folder.write("model.safetensors", weights.bytes());
+}
+
 constexpr int kDraftTokens = 96;
 
 // The head's tokens in descending order.

@@ -124,7 +124,7 @@ class PredictionPlan : public testing::Test {
     }
 
     ModelFiles model_{VOLTPILE_SOURCE_DIR "/data/llm/goldens/glm4_moe_mtp"};
-    std::unique_ptr<ModelSource> layer_ = model_.prediction_layer();
+    std::unique_ptr<ModelSource> layer_ = model_.prediction_layers();
 };
 
 TEST_F(PredictionPlan, CountsHiddenRowsAndTheLayer) {
@@ -136,11 +136,12 @@ TEST_F(PredictionPlan, CountsHiddenRowsAndTheLayer) {
     EXPECT_EQ(plan.stages[0].kv_per_token, alone.stages[0].kv_per_token + 2 * hidden);
     EXPECT_EQ(plan.stages[0].weights, alone.stages[0].weights);
     // Four sequences with eight guesses each.
-    const int logits = 4 + 4 * 8;
-    EXPECT_EQ(plan.request.prediction_logits(), logits);
-    EXPECT_EQ(plan.draft->request.limits().logits, logits);
-    EXPECT_EQ(plan.draft->request.prediction_logits(), 0);
-    EXPECT_EQ(plan.working, alone.working + 2 * hidden * logits);
+    EXPECT_EQ(plan.draft->request.limits().logits, 4 + 4 * 8);
+    const int rows = 512;
+    EXPECT_EQ(plan.request.prediction_rows(), rows);
+    EXPECT_EQ(plan.draft->request.rows, rows);
+    EXPECT_EQ(plan.draft->request.prediction_rows(), 0);
+    EXPECT_EQ(plan.working, alone.working + 2 * hidden * rows);
     EXPECT_EQ(plan.draft->stages[0].layer_end, 1);
     std::uint64_t stored = 0;  // without embedding and head, which are copies of the model's
     for (const ModelTensor& tensor : layer_->tensors()) stored += tensor.bytes();
@@ -207,6 +208,22 @@ TEST_F(PredictionPlan, PutsTheLayerOnTheLastStage) {
     }
 }
 
+// The weights of a layer differ only where its tensors do.
+TEST_F(PredictionPlan, CountsAllLayers) {
+    const ModelFiles model(VOLTPILE_SOURCE_DIR "/data/llm/goldens/glm4_moe_two_mtp");
+    const auto layers = model.prediction_layers();
+    const Topology topology = cluster("t180.toml", 1);
+    ReplicaRequest wanted = request(Speculate::Mtp);
+    const ReplicaPlan one = plan_replica(model_, wanted, topology);
+    wanted.draft = layers.get();
+    const ReplicaPlan two = plan_replica(model, wanted, topology);
+    EXPECT_EQ(two.draft->stages[0].layer_end, 2);
+    EXPECT_EQ(two.draft->stages[0].weights, 2 * one.draft->stages[0].weights);
+    EXPECT_EQ(two.draft->stages[0].kv_per_token, 2 * one.draft->stages[0].kv_per_token);
+    EXPECT_EQ(two.working, one.working);
+    EXPECT_EQ(two.stages[0].kv_per_token, one.stages[0].kv_per_token);
+}
+
 TEST_F(PredictionPlan, HasNoSecondEmbeddingBesideTheLayersOwn) {
     const test_files::TestFolder folder("mtp_own_embedding");
     const std::string golden = VOLTPILE_SOURCE_DIR "/data/llm/goldens/glm4_moe_mtp";
@@ -215,8 +232,8 @@ TEST_F(PredictionPlan, HasNoSecondEmbeddingBesideTheLayersOwn) {
     weights.set("model.layers.2.embed_tokens.weight", [](int row, int column) { return row - column; });
     folder.write("model.safetensors", weights.bytes());
     const ModelFiles model(folder.path());
-    const auto layer = model.prediction_layer();
-    ASSERT_TRUE(layer->config().prediction->own_embedding);
+    const auto layer = model.prediction_layers();
+    ASSERT_EQ(layer->config().prediction->own_embedding, std::vector{true});
     ReplicaRequest wanted = request(Speculate::Mtp);
     wanted.draft = layer.get();
     wanted.tensor = 1;
@@ -252,9 +269,9 @@ TEST(EaglePlan, CountsStatesAndNeedsOneStage) {
     EXPECT_EQ(plan.stages[0].weights, alone.stages[0].weights);
     // A row of a pass has three states and what fc makes of them; the last pass of the head has rows too.
     EXPECT_EQ(plan.request.rows, alone.request.rows);
-    const auto rows = static_cast<std::uint64_t>(4 * plan.request.rows + plan.request.prediction_logits());
+    const auto rows = static_cast<std::uint64_t>(4 * plan.request.rows + plan.request.prediction_rows());
     EXPECT_EQ(plan.working, alone.working + 2 * hidden * rows);
-    EXPECT_EQ(plan.draft->request.prediction_logits(), 0);
+    EXPECT_EQ(plan.draft->request.prediction_rows(), 0);
     EXPECT_TRUE(plan.draft->request.read_layers.empty());
     request.pipeline = 2;
     try {

@@ -29,7 +29,9 @@ inline std::string text_of(const std::string& path) {
 // data/llm/goldens/make_mtp.py, make_eagle.py
 struct Predictions {
     std::vector<std::int32_t> tokens, chain;
-    std::vector<float> logits;  // of the tokens but the last, then of the chain
+    // Of the tokens but the last, one layer after the other, then of the chain's tokens that the last layer
+    // reads behind them.
+    std::vector<float> logits;
 };
 
 inline Predictions load_predictions(const std::string& name) {
@@ -44,13 +46,13 @@ inline Predictions load_predictions(const std::string& name) {
     return predictions;
 }
 
-// A model with its prediction layer or EAGLE 3 head, on `ranks` threads that share each layer.
+// A model with its prediction layers or EAGLE 3 head, on `ranks` threads that share each layer.
 class PredictingModel {
   public:
     // joint: join sums over the ranks with norms.
     PredictingModel(const ModelSource& model, const ModelSource& layer, int ranks, const MakeOps& make_ops,
                     bool joint = false)
-        : team_(ranks) {
+        : layers(static_cast<int>(layer.config().layers)), team_(ranks) {
         for (int rank = 0; rank < ranks; ++rank) {
             Part& part = parts_.emplace_back();
             part.ops = make_ops();
@@ -61,13 +63,13 @@ class PredictingModel {
             settings.layer_end = static_cast<int>(model.config().layers);
             settings.pages = pool.pages();
             settings.limits = {300, 8, 16, 300};
-            settings.prediction_logits = 300;
+            settings.prediction_rows = 300;
             if (const EagleHead* const head = eagle_head_of(layer.config()))
                 settings.read_layers = head->layers;
             part.model = std::make_unique<Decoder>(model, *part.ops, *part.links, settings);
             const bool fuses = !std::exchange(settings.read_layers, {}).empty();
-            settings.layer_end = 1;
-            settings.prediction_logits = 0;
+            settings.layer_end = layers;
+            settings.prediction_rows = 0;
             settings.predicts_for = part.model.get();
             part.layer = std::make_unique<Decoder>(layer, *part.ops, *part.links, settings);
             if (fuses) part.model->fuse_with(*part.layer);
@@ -82,6 +84,7 @@ class PredictingModel {
         return run(batch, [](Part& part) -> Decoder& { return *part.layer; });
     }
 
+    const int layers;  // prediction layers
     PagePool pool{40};
 
   private:
@@ -98,7 +101,8 @@ class PredictingModel {
         std::vector<std::thread> threads;
         for (std::size_t i = 0; i < parts_.size(); ++i)
             threads.emplace_back([&, i] {
-                const FloatRows out = choose(parts_[i]).forward(parts_[i].batch->upload(batch));
+                const FloatRows out =
+                    choose(parts_[i]).forward(parts_[i].batch->upload(batch), batch.prediction_layer);
                 logits[i].resize(static_cast<std::size_t>(out.rows * out.columns));
                 parts_[i].ops->download(logits[i].data(), out.data, logits[i].size() * sizeof(float));
             });
@@ -114,7 +118,7 @@ class PredictingModel {
     std::vector<Part> parts_;
 };
 
-// Returns what the layer predicts for all tokens and the chain. Both models read the tokens in pieces.
+// Returns what the layers predict for all tokens and the chain. Both models read the tokens in pieces.
 inline std::vector<float> predicted(PredictingModel& model, const Predictions& golden, int piece) {
     const auto count = static_cast<int>(golden.tokens.size());
     SequencePages other(model.pool), pages(model.pool), own(model.pool);
@@ -128,34 +132,46 @@ inline std::vector<float> predicted(PredictingModel& model, const Predictions& g
         builder.add(pages, piece_of(at, count), at, WantLogits::None);
         model.run_model(builder.take());
     }
-    std::vector<float> all;
-    int logits = 0;  // of the last pass
-    const auto predict = [&](std::span<const std::int32_t> tokens, int position,
-                             std::vector<std::int32_t> hidden_row) {
+    std::vector<std::int32_t> known = golden.tokens;  // and guesses
+    known.insert(known.end(), golden.chain.begin(), golden.chain.end());
+    std::vector<std::vector<float>> logits(static_cast<std::size_t>(model.layers));
+    int last_rows = 0;  // of the last pass
+    const auto predict = [&](int layer, int begin, int rows, std::vector<std::int32_t> hidden_row) {
         BatchBuilder builder;
-        builder.add(own, tokens, position, WantLogits::All);
+        builder.add(own,
+                    std::span(known).subspan(static_cast<std::size_t>(begin + 1 + layer),
+                                             static_cast<std::size_t>(rows)),
+                    begin, WantLogits::All);
         Batch batch = builder.take();
         batch.hidden_row = std::move(hidden_row);
-        logits = static_cast<int>(tokens.size());
+        batch.prediction_layer = layer;
+        last_rows = rows;
         const std::vector<float> got = model.run_layer(batch);
+        std::vector<float>& all = logits[static_cast<std::size_t>(layer)];
         all.insert(all.end(), got.begin(), got.end());
     };
-    for (int at = 1; at < count; at += piece) {
-        const auto tokens = piece_of(at, count);
-        std::vector<std::int32_t> rows;
-        for (int position = at - 1; position < at - 1 + std::ssize(tokens); ++position)
-            rows.push_back(pages.pages()[static_cast<std::size_t>(position / kv_page_tokens)] *
-                               kv_page_tokens +
-                           position % kv_page_tokens);
-        predict(tokens, at - 1, rows);
+    const auto of_last_pass = [&](int row) { return model.pool.pages() * kv_page_tokens + row; };
+    for (int begin = 0; begin < count - 1; begin += piece) {
+        const int rows = std::min(piece, count - 1 - begin);
+        for (int layer = 0; layer < model.layers; ++layer) {
+            std::vector<std::int32_t> hidden_row;
+            for (int row = 0; row < rows; ++row) {
+                const int position = begin + row;
+                const std::int32_t page = pages.pages()[static_cast<std::size_t>(position / kv_page_tokens)];
+                hidden_row.push_back(layer > 0 ? of_last_pass(row)
+                                               : page * kv_page_tokens + position % kv_page_tokens);
+            }
+            predict(layer, begin, rows, hidden_row);
+        }
     }
-    int position = count - 1;
-    for (const std::int32_t& token : golden.chain)
-        predict({&token, 1}, position++, {model.pool.pages() * kv_page_tokens + logits - 1});
+    for (int position = count - 1; position + model.layers < static_cast<int>(known.size()); ++position)
+        predict(model.layers - 1, position, 1, {of_last_pass(last_rows - 1)});
+    std::vector<float> all;
+    for (const std::vector<float>& each : logits) all.insert(all.end(), each.begin(), each.end());
     return all;
 }
 
-// A model, its prediction layer or EAGLE 3 head, and what guesses with it, on one rank.
+// A model, its prediction layers or EAGLE 3 head, and what guesses with them, on one rank.
 class Guessing {
   public:
     Guessing(const ModelSource& model, const ModelSource& layer, std::unique_ptr<Ops> ops, bool feeds,
@@ -163,16 +179,17 @@ class Guessing {
         : settings_(mixed_settings(pages, host_pages)), ops_(std::move(ops)) {
         settings_.feeds = feeds;
         const EagleHead* const head = eagle_head_of(layer.config());
-        passes_.emplace(model, *ops_, settings_, settings_.limits.logits, nullptr,
-                        head != nullptr ? head->layers : std::vector<int>());
         SchedulerSettings small = mixed_settings(layer_pages);
         small.feeds = feeds;
+        passes_.emplace(model, *ops_, settings_, small.limits.rows, nullptr,
+                        head != nullptr ? head->layers : std::vector<int>());
         layer_passes_.emplace(layer, *ops_, small, 0, &passes_->decoder());
         if (head != nullptr) passes_->decoder().fuse_with(layer_passes_->decoder());
         ModelDrafterSettings drafter{small.limits,           layer_pages,
                                      mixed_context,          model.config().vocab,
                                      model.config().eos_ids, PassPace({{16, 0.1}})};
         drafter.hidden_rows = pages * kv_page_tokens;
+        drafter.layers = static_cast<int>(layer.config().layers);
         if (head != nullptr) drafter.tokens = DraftTokens(head->tokens);
         drafter_.emplace(*layer_passes_, drafter);
     }

@@ -14,12 +14,13 @@ using test_files::TestFolder;
 
 class PredictionLayerTest : public testing::TestWithParam<std::string> {};
 
-INSTANTIATE_TEST_SUITE_P(Families, PredictionLayerTest, testing::Values("glm4_moe_mtp", "deepseek_v3_mtp"),
+INSTANTIATE_TEST_SUITE_P(Families, PredictionLayerTest,
+                         testing::Values("glm4_moe_mtp", "deepseek_v3_mtp", "glm4_moe_two_mtp"),
                          [](const auto& name) { return name.param; });
 
 TEST_P(PredictionLayerTest, HasTheLogitsOfPyTorch) {
     const ModelFiles files(golden_folder(GetParam()));
-    const auto layer = files.prediction_layer();
+    const auto layer = files.prediction_layers();
     const Predictions golden = load_predictions(GetParam());
     for (const MakeOps& make_ops : {MakeOps(make_reference_ops), MakeOps(make_cpu_ops)}) {
         PredictingModel model(files, *layer, 1, make_ops);
@@ -31,7 +32,7 @@ TEST_P(PredictionLayerTest, HasTheLogitsOfPyTorch) {
 
 TEST_P(PredictionLayerTest, AgreesWithTensorParallel) {
     const ModelFiles files(golden_folder(GetParam()));
-    const auto layer = files.prediction_layer();
+    const auto layer = files.prediction_layers();
     const Predictions golden = load_predictions(GetParam());
     for (const bool joint : {false, true}) {
         PredictingModel model(files, *layer, 2, make_cpu_ops, joint);
@@ -41,7 +42,7 @@ TEST_P(PredictionLayerTest, AgreesWithTensorParallel) {
 
 TEST(PredictionLayer, IsTheSameInGgufFiles) {
     const ModelFiles files(golden_folder("glm4_moe_mtp") + "/model.gguf");
-    const auto layer = files.prediction_layer();
+    const auto layer = files.prediction_layers();
     PredictingModel model(files, *layer, 1, make_cpu_ops);
     const Predictions golden = load_predictions("glm4_moe_mtp");
     EXPECT_LT(nmse(predicted(model, golden, 300), golden.logits), logit_tolerance);
@@ -50,21 +51,41 @@ TEST(PredictionLayer, IsTheSameInGgufFiles) {
 TEST(PredictionLayer, SharesCopiesOfEmbeddingAndHead) {
     for (const char* const path : {"glm4_moe_mtp", "glm4_moe_mtp/model.gguf"}) {
         const ModelFiles files(golden_folder(path));
-        const auto layer = files.prediction_layer();
-        EXPECT_FALSE(layer->config().prediction->own_embedding);
-        EXPECT_FALSE(layer->config().prediction->own_head);
-        EXPECT_THROW(layer->tensor("output.weight"), std::out_of_range);
+        const auto layer = files.prediction_layers();
+        EXPECT_EQ(layer->config().prediction->own_embedding, std::vector{false});
+        EXPECT_EQ(layer->config().prediction->own_head, std::vector{false});
+        EXPECT_THROW(layer->tensor("blk.0.nextn.shared_head_head.weight"), std::out_of_range);
         EXPECT_EQ(layer->config().prediction->number, 2);
     }
     const ModelFiles files(golden_folder("deepseek_v3_mtp"));
-    EXPECT_TRUE(files.prediction_layer()->config().prediction->own_head);
+    const auto own = files.prediction_layers();
+    EXPECT_EQ(own->config().prediction->own_head, std::vector{true});
+    EXPECT_EQ(own->tensor("blk.0.nextn.shared_head_head.weight").rows,
+              static_cast<std::size_t>(files.config().vocab));
+}
+
+// The second of two layers has a head of its own, and the first an embedding.
+TEST(PredictionLayer, TellsWhichLayersHaveTheirOwn) {
+    const TestFolder folder("mtp_own_parts");
+    const std::string golden = golden_folder("glm4_moe_two_mtp");
+    folder.write("config.json", text_of(golden + "/config.json"));
+    Weights weights(text_of(golden + "/model.safetensors"));
+    const auto other = [](int row, int column) { return static_cast<float>(row - column); };
+    weights.set("model.layers.2.embed_tokens.weight", other);
+    weights.set("model.layers.3.shared_head.head.weight", other);
+    folder.write("model.safetensors", weights.bytes());
+    const ModelFiles files(folder.path());
+    const auto layers = files.prediction_layers();
+    EXPECT_EQ(layers->config().layers, 2);
+    EXPECT_EQ(layers->config().prediction->own_embedding, (std::vector{true, false}));
+    EXPECT_EQ(layers->config().prediction->own_head, (std::vector{false, true}));
 }
 
 // ---- what it guesses
 
 TEST_P(PredictionLayerTest, ChangesNeitherTokensNorProbabilities) {
     const ModelFiles model(golden_folder(GetParam()));
-    expect_same_tokens(model, *model.prediction_layer());
+    expect_same_tokens(model, *model.prediction_layers());
 }
 
 void expect_right_guesses(const MakeOps& make_ops) {
@@ -72,12 +93,28 @@ void expect_right_guesses(const MakeOps& make_ops) {
         const TestFolder folder("mtp_cycle");
         write_prediction_cycle(folder, from_hidden_state);
         const ModelFiles model(folder.path());
-        predicting::expect_right_guesses(model, *model.prediction_layer(), make_ops);
+        predicting::expect_right_guesses(model, *model.prediction_layers(), make_ops);
     }
 }
 
 TEST(PredictionLayer, GuessesRightWhereItMustKnow) {
     expect_right_guesses(make_cpu_ops);
+}
+
+void expect_right_guesses_of_two(const MakeOps& make_ops) {
+    for (const bool first : {false, true})
+        for (const bool second : {false, true}) {
+            SCOPED_TRACE(first ? "first layer from the hidden state" : "first layer from the embedding");
+            SCOPED_TRACE(second ? "second layer from the hidden state" : "second layer from the embedding");
+            const TestFolder folder("two_mtp_cycle");
+            write_cycle_of_two_layers(folder, first, second);
+            const ModelFiles model(folder.path());
+            predicting::expect_right_guesses(model, *model.prediction_layers(), make_ops);
+        }
+}
+
+TEST(PredictionLayer, GuessesRightWhereTwoLayersMustKnow) {
+    expect_right_guesses_of_two(make_cpu_ops);
 }
 
 class PredictionLayerGpuTest : public testing::TestWithParam<std::string> {
@@ -87,13 +124,19 @@ class PredictionLayerGpuTest : public testing::TestWithParam<std::string> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(Families, PredictionLayerGpuTest, testing::Values("glm4_moe_mtp", "deepseek_v3_mtp"),
+INSTANTIATE_TEST_SUITE_P(Families, PredictionLayerGpuTest,
+                         testing::Values("glm4_moe_mtp", "deepseek_v3_mtp", "glm4_moe_two_mtp"),
                          [](const auto& name) { return name.param; });
+
+TEST(PredictionLayerGpu, GuessesRightWhereTwoLayersMustKnow) {
+    if (device_count() == 0) GTEST_SKIP() << "no GPU";
+    expect_right_guesses_of_two([] { return gpu_ops_maker(false).make(); });
+}
 
 // The tolerance is that of decoder_experts_gpu_test.cpp.
 TEST_P(PredictionLayerGpuTest, HasTheLogitsOfPyTorch) {
     const ModelFiles files(golden_folder(GetParam()));
-    const auto layer = files.prediction_layer();
+    const auto layer = files.prediction_layers();
     const Predictions golden = load_predictions(GetParam());
     for (const bool invariant : {false, true}) {
         PredictingModel model(files, *layer, 1, [&] { return gpu_ops_maker(invariant).make(); });
@@ -112,7 +155,7 @@ TEST(PredictionLayer, GuessesAfterPagesFromHostMemory) {
     const TestFolder folder("mtp_pages");
     write_prediction_cycle(folder, true);
     const ModelFiles model(folder.path());
-    const auto layer = model.prediction_layer();
+    const auto layer = model.prediction_layers();
     constexpr int pages = 12, prompts = 8;
     Guessing guessing(model, *layer, make_cpu_ops(), false, pages, 10, 100);
     EngineSettings settings;
@@ -142,16 +185,16 @@ TEST(PredictionLayer, GuessesAfterPagesFromHostMemory) {
 
 // Returns the error of opening the prediction layer of a model of which one text in the header of the weights
 // is another of the same length.
-std::string message_with(std::string_view text, std::string_view other) {
+std::string message_with(std::string_view text, std::string_view other,
+                         const std::string& golden = golden_folder("glm4_moe_mtp")) {
     const TestFolder folder("mtp_bad");
-    const std::string golden = golden_folder("glm4_moe_mtp");
     folder.write("config.json", text_of(golden + "/config.json"));
     std::string bytes = text_of(golden + "/model.safetensors");
     bytes.replace(bytes.find(text), text.size(), other);
     folder.write("model.safetensors", bytes);
     const ModelFiles model(folder.path());  // does not need the layer
     try {
-        model.prediction_layer();
+        model.prediction_layers();
     } catch (const FileError& error) {
         EXPECT_EQ(error.exit_code(), ExitCode::BadInput);
         return error.what();
@@ -180,9 +223,15 @@ TEST(PredictionLayer, NamesMissingAndWrongTensors) {
               "");
 }
 
+TEST(PredictionLayer, NamesMissingTensorsOfTheSecondLayer) {
+    const std::string message =
+        message_with("layers.3.enorm", "layers.3.xnorm", golden_folder("glm4_moe_two_mtp"));
+    EXPECT_EQ(missing("blk.3.nextn.enorm.weight is missing", message), "");
+}
+
 TEST(PredictionLayer, NeedsAModelThatHasOne) {
     const ModelFiles model(golden_folder("mixtral"));
-    EXPECT_THROW(model.prediction_layer(), JobError);
+    EXPECT_THROW(model.prediction_layers(), JobError);
 }
 
 }  // namespace

@@ -90,10 +90,9 @@ std::vector<std::pair<int, int>> cuts_of_two_layers() {
     return cuts;
 }
 
-// The layer of a model that predicts further tokens guesses on all ranks of the last stage. The expected
-// tokens come from transformers.
-TEST(ReplicaPasses, ContinueLikeTransformersWithAPredictionLayer) {
-    const std::string name = VOLTPILE_SOURCE_DIR "/data/llm/goldens/glm4_moe_mtp";
+// The layers of a model that predict further tokens guess on all ranks of the last stage. The expected tokens
+// come from transformers.
+void write_with_prediction_layers(const std::string& name) {
     const auto model = LanguageModel::open(world(), {.path = name});
     const auto golden = nlohmann::json::parse(std::ifstream(name + "/golden.json"));
     const nlohmann::json texts = {{{"prompt_ids", golden["prompt"]}, {"ids", golden["greedy"]}}};
@@ -105,7 +104,7 @@ TEST(ReplicaPasses, ContinueLikeTransformersWithAPredictionLayer) {
     request.logits = request.sequences;
     request.speculate = Speculate::Mtp;
     request.draft_tokens = 3;
-    open_prediction_layer(&world(), *model, request);
+    open_prediction_layers(&world(), *model, request);
     for (const auto& [tensor, pipeline] : cuts_of_two_layers()) {
         SCOPED_TRACE(fmt::format("TP{} x PP{}", tensor, pipeline));
         request.tensor = tensor;
@@ -114,6 +113,13 @@ TEST(ReplicaPasses, ContinueLikeTransformersWithAPredictionLayer) {
         with_session(session(), *model, plan, [&](Session& here) {
             here.answer({.many = true, .text = false}, [&](Engine& engine) { write_all(engine, texts); });
         });
+    }
+}
+
+TEST(ReplicaPasses, ContinueLikeTransformersWithPredictionLayers) {
+    for (const char* const name : {"glm4_moe_mtp", "glm4_moe_two_mtp"}) {
+        SCOPED_TRACE(name);
+        write_with_prediction_layers(VOLTPILE_SOURCE_DIR "/data/llm/goldens/" + std::string(name));
     }
 }
 
@@ -149,6 +155,7 @@ EngineCounters follow_cycle(const Replica& replica, const ModelConfig& model, Re
     drafting.vocabulary = model.vocab;
     drafting.pace = PassPace({{16, 0.1}});
     drafting.hidden_rows = replica.plan().pages * kv_page_tokens;
+    drafting.layers = static_cast<int>(replica.request().draft->config().layers);
     if (const EagleHead* const head = eagle_head_of(replica.request().draft->config()))
         drafting.tokens = DraftTokens(head->tokens);
     ModelDrafter drafter(draft, drafting);
@@ -197,15 +204,18 @@ TEST(ReplicaPasses, AcceptRightGuessesOfAnEagleHead) {
 // The same of a prediction layer, on the last stage. With several stages a sequence gets guesses while it is
 // alone in flight.
 TEST(ReplicaPasses, AcceptRightGuessesOfAPredictionLayer) {
-    for (const bool from_hidden_state : {false, true}) {
+    for (const int layers : {1, 2}) {
         const test_files::TestFolder path("replica_cycle");
-        predicting::write_prediction_cycle(path, from_hidden_state);
+        if (layers == 1)
+            predicting::write_prediction_cycle(path, true);
+        else
+            predicting::write_cycle_of_two_layers(path, false, true);
         const auto model = LanguageModel::open(world(), {.path = path.path()});
         ReplicaRequest request = cycle_request();
         request.speculate = Speculate::Mtp;
-        open_prediction_layer(&world(), *model, request);
+        open_prediction_layers(&world(), *model, request);
         for (const auto& [tensor, pipeline] : cuts_of_two_layers()) {
-            SCOPED_TRACE(fmt::format("TP{} x PP{}, {}", tensor, pipeline, from_hidden_state));
+            SCOPED_TRACE(fmt::format("TP{} x PP{}, {} layers", tensor, pipeline, layers));
             request.tensor = tensor;
             request.pipeline = pipeline;
             request.sequences = request.logits = pipeline > 1 ? 1 : 3;

@@ -11,14 +11,14 @@ namespace voltpile::llm {
 
 class SingleRankPasses final : public PassExecutor {
   public:
-    // Takes lanes and feeds from `settings`, to act like a pipeline with several stages. prediction_logits,
+    // Takes lanes and feeds from `settings`, to act like a pipeline with several stages. prediction_rows,
     // predicts_for, read_layers: see DecoderSettings.
     SingleRankPasses(const ModelSource& model, Ops& ops, const SchedulerSettings& settings,
-                     int prediction_logits = 0, const Decoder* predicts_for = nullptr,
+                     int prediction_rows = 0, const Decoder* predicts_for = nullptr,
                      const std::vector<int>& read_layers = {})
         : settings_(settings),
           decoder_(model, ops, links_,
-                   decoder_settings(model, settings, prediction_logits, predicts_for, read_layers)),
+                   decoder_settings(model, settings, prediction_rows, predicts_for, read_layers)),
           runner_(decoder_, ops, settings.limits) {}
 
     Decoder& decoder() { return decoder_; }
@@ -61,14 +61,14 @@ class SingleRankPasses final : public PassExecutor {
         drawn_.push_back(last_drawn_);
     }
     static DecoderSettings decoder_settings(const ModelSource& model, const SchedulerSettings& settings,
-                                            int prediction_logits, const Decoder* predicts_for,
+                                            int prediction_rows, const Decoder* predicts_for,
                                             const std::vector<int>& read_layers) {
         DecoderSettings decoder;
         decoder.layer_end = static_cast<int>(model.config().layers);
         decoder.pages = settings.pages;
         decoder.host_pages = settings.host_pages;
         decoder.limits = settings.limits;
-        decoder.prediction_logits = prediction_logits;
+        decoder.prediction_rows = prediction_rows;
         decoder.predicts_for = predicts_for;
         decoder.read_layers = read_layers;
         return decoder;

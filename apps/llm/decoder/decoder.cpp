@@ -27,20 +27,22 @@ void Decoder::send(const BatchView& batch) {
     if (!last_stage()) links_.send_to_next(floats(buffers_.x, batch.rows, config_.hidden));
 }
 
-FloatRows Decoder::compute(const BatchView& batch) {
+FloatRows Decoder::compute(const BatchView& batch, int prediction_layer) {
     const FloatRows x = floats(buffers_.x, batch.rows, config_.hidden);
     if (first_stage())
-        ops_.embed(embedding(), batch, static_cast<float>(config_.embedding_scale / config_.residual_scale),
-                   x);
-    if (prediction_.joined)
-        begin_head(x, batch);
+        ops_.embed(embedding(prediction_layer), batch,
+                   static_cast<float>(config_.embedding_scale / config_.residual_scale), x);
+    if (is_eagle_head())
+        begin_head(prediction(prediction_layer), x, batch);
     else if (predicts())
-        join_hidden(x, batch);
+        join_hidden(prediction(prediction_layer), x, batch);
     FloatRows delta;
-    for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const std::size_t begin = predicts() ? static_cast<std::size_t>(prediction_layer) : 0,
+                      end = predicts() ? begin + 1 : layers_.size();
+    for (std::size_t i = begin; i < end; ++i) {
         if (const int number = settings_.layer_begin + static_cast<int>(i);
             fusion_ && fusion_->reads(number)) {
-            add_everywhere(x, delta, before_layer(number, i == 0));
+            add_everywhere(x, delta, before_layer(number, i == begin));
             delta = {};
             fusion_->take(number, normed_rows(x.rows));
         }
@@ -48,9 +50,10 @@ FloatRows Decoder::compute(const BatchView& batch) {
             run_layer(layers_[i], static_cast<int>(i), x, delta, batch, cache_->layer(static_cast<int>(i)));
     }
     if (fusion_) ops_.store_rows(fusion_->fuse(batch.rows), batch, hidden_rows());
-    if (last_stage() && joint_ == nullptr) return run_head(x, delta, batch);
-    add_everywhere(x, delta, {settings_.layer_end - 1, FeedForward});
-    return last_stage() ? run_head(x, {}, batch) : FloatRows{};
+    const int last = settings_.layer_begin + static_cast<int>(end) - 1;
+    if (last_stage() && joint_ == nullptr) return run_head(x, delta, batch, last);
+    add_everywhere(x, delta, {last, FeedForward});
+    return last_stage() ? run_head(x, {}, batch, last) : FloatRows{};
 }
 
 void Decoder::add_everywhere(FloatRows x, FloatRows delta, SentinelPlace place) {
@@ -82,7 +85,7 @@ FloatRows Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRo
     const FloatRows partial = floats(buffers_.partial, x.rows, config_.hidden);
 
     const RmsNorm input =
-        add_rms_norm(x, delta, numbers(layer.attention_norm), before_layer(number, index == 0));
+        add_rms_norm(x, delta, numbers(layer.attention_norm), before_layer(number, index == 0 || predicts()));
     const HiddenRows attended = run_attention(layer, number, attention_input(input), batch, cache);
     const bool adds = adds_at_once(x.rows, layer.attention_output_norm) && !layer.o_adapters;
     const FloatRows sum = adds ? x : partial;
@@ -135,101 +138,100 @@ HiddenRows Decoder::run_attention(const Layer& layer, int number, const RmsNorm&
     return attended;
 }
 
-void Decoder::join_hidden(FloatRows x, const BatchView& batch) {
+void Decoder::join_hidden(const Prediction& prediction, FloatRows x, const BatchView& batch) {
     const HiddenRows normed = normed_rows(x.rows);
     const FloatRows partial = floats(buffers_.partial, x.rows, config_.hidden);
     const auto norm = [&](FloatRows rows, const std::unique_ptr<OpsMemory>& weight) {
         ops_.add_rms_norm(rows, {}, static_cast<const float*>(weight->data()), stream_eps(), normed,
                           {0, Input});
     };
-    norm(x, prediction_.embedding_norm);
-    ops_.matmul(normed, *prediction_.of_embedding, x);
+    norm(x, prediction.embedding_norm);
+    ops_.matmul(normed, *prediction.of_embedding, x);
     ops_.recall_rows(settings_.predicts_for->hidden_rows(), batch, partial);
-    norm(partial, prediction_.hidden_norm);
-    ops_.matmul(normed, *prediction_.of_hidden, partial);
+    norm(partial, prediction.hidden_norm);
+    ops_.matmul(normed, *prediction.of_hidden, partial);
     ops_.add_rms_norm(x, partial, nullptr, stream_eps(), normed, {0, Input});
 }
 
-void Decoder::begin_head(FloatRows x, const BatchView& batch) {
+void Decoder::begin_head(const Prediction& head, FloatRows x, const BatchView& batch) {
     const HiddenRows normed = normed_rows(x.rows);
-    ops_.add_rms_norm(x, {}, static_cast<const float*>(prediction_.embedding_norm->data()), stream_eps(),
-                      normed, {0, Input});
+    ops_.add_rms_norm(x, {}, static_cast<const float*>(head.embedding_norm->data()), stream_eps(), normed,
+                      {0, Input});
     join(normed, 0);
     ops_.recall_rows(settings_.predicts_for->hidden_rows(), batch, x);
-    if (prediction_.hidden_norm)
-        ops_.rms_norm(x, static_cast<const float*>(prediction_.hidden_norm->data()), stream_eps(),
-                      {0, Input});
+    if (head.hidden_norm)
+        ops_.rms_norm(x, static_cast<const float*>(head.hidden_norm->data()), stream_eps(), {0, Input});
 }
 
 RmsNorm Decoder::attention_input(const RmsNorm& normed) {
-    if (!prediction_.joined) return normed;
+    if (!is_eagle_head()) return normed;
     join(ops_.normed(normed), config_.hidden);
-    RmsNorm joined;
-    joined.out = hidden(prediction_.joined, normed.out.rows, 2 * config_.hidden);
-    joined.done = true;
-    return joined;
+    RmsNorm input;
+    input.out = joined(normed.out.rows);
+    input.done = true;
+    return input;
 }
 
 void Decoder::join(HiddenRows rows, std::int64_t begin) {
-    ops_.copy_heads(rows, {0, rows.columns, rows.columns}, 1,
-                    hidden(prediction_.joined, rows.rows, 2 * config_.hidden),
+    ops_.copy_heads(rows, {0, rows.columns, rows.columns}, 1, joined(rows.rows),
                     {begin, rows.columns, rows.columns});
 }
 
 HiddenRows Decoder::predicted_rows(std::int64_t rows) const {
     const HiddenRows all = hidden_rows();
-    const std::int64_t first = all.rows - settings_.prediction_logits;
+    const std::int64_t first = all.rows - settings_.prediction_rows;
     const auto skipped = static_cast<std::size_t>(first * all.columns) * bytes_of(ops_.hidden_element());
     return {static_cast<std::byte*>(all.data) + skipped, rows, all.columns};
 }
 
-// Computes the rows that the head multiplies, one for each row of logits. With a prediction layer, those of
-// all rows are kept.
-HiddenRows Decoder::head_input(FloatRows x, FloatRows delta, const BatchView& batch) {
-    const auto* const weight = static_cast<const float*>(output_norm_->data());
-    const int layer = static_cast<int>(config_.layers) - 1;
-    if (hidden_rows_ && !fusion_) {
-        const HiddenRows all = normed_rows(batch.rows);
+// Computes the rows that the head multiplies, one for each row of logits. What predicts for a model reads the
+// inputs of the head for all rows, and so does the next pass of a prediction layer; that of an EAGLE 3 head
+// reads all rows as they are before the norm.
+HiddenRows Decoder::head_input(FloatRows x, FloatRows delta, const BatchView& batch, int layer) {
+    const auto& norm = predicts() ? prediction(layer).output_norm : output_norm_;
+    const auto* const weight = static_cast<const float*>(norm->data());
+    const HiddenRows kept =
+        predicts() ? settings_.predicts_for->predicted_rows(batch.rows) : normed_rows(batch.rows);
+    if (norms_all_rows()) {
         const HiddenRows chosen = hidden(buffers_.head_input, batch.logits, config_.hidden);
-        ops_.add_rms_norm(x, delta, weight, stream_eps(), all, {layer, FeedForward});
-        ops_.store_rows(all, batch, hidden_rows());
-        if (batch.logits > 0) ops_.gather_rows(all, batch, chosen);
+        ops_.add_rms_norm(x, delta, weight, stream_eps(), kept, {layer, FeedForward});
+        if (!predicts()) ops_.store_rows(kept, batch, hidden_rows());
+        if (batch.logits > 0) ops_.gather_rows(kept, batch, chosen);
         return chosen;
     }
-    const FloatRows last = floats(buffers_.last, batch.logits, config_.hidden);
-    // What continues after this pass: the normed rows of a prediction layer, the rows themselves of a head.
-    const HiddenRows kept = predicts() ? settings_.predicts_for->predicted_rows(batch.logits) : HiddenRows{};
-    const HiddenRows normed = predicts() && !prediction_.joined ? kept : normed_rows(batch.logits);
+    if (is_eagle_head()) {
+        ops_.add_rms_norm(x, delta, nullptr, stream_eps(), kept, {layer, FeedForward});
+        delta = {};
+    }
+    const HiddenRows normed = normed_rows(batch.logits);
     if (batch.logits == 0) return normed;
+    const FloatRows last = floats(buffers_.last, batch.logits, config_.hidden);
     ops_.gather_float_rows(x, batch, last);
     FloatRows last_delta;
     if (delta.data != nullptr) {
         last_delta = floats(buffers_.last_partial, batch.logits, config_.hidden);
         ops_.gather_float_rows(delta, batch, last_delta);
     }
-    if (prediction_.joined) {
-        ops_.add_rms_norm(last, last_delta, nullptr, stream_eps(), kept, {layer, LastFeedForward});
-        last_delta = {};
-    }
     ops_.add_rms_norm(last, last_delta, weight, stream_eps(), normed, {layer, LastFeedForward});
     return normed;
 }
 
-FloatRows Decoder::run_head(FloatRows x, FloatRows delta, const BatchView& batch) {
-    const HiddenRows normed = head_input(x, delta, batch);
+FloatRows Decoder::run_head(FloatRows x, FloatRows delta, const BatchView& batch, int layer) {
+    const HiddenRows normed = head_input(x, delta, batch, layer);
+    const WeightMatrix& head = this->head(layer);
     const FloatRows logits = floats(buffers_.logits, batch.logits, config_.vocab);
     if (batch.logits == 0) return logits;
     const auto cap = static_cast<float>(config_.logit_soft_cap);
     if (settings_.ranks == 1) {
-        ops_.matmul(normed, head(), logits);
+        ops_.matmul(normed, head, logits);
         if (cap > 0) ops_.soft_cap(logits, cap);
         return logits;
     }
     const std::int64_t words = (config_.vocab + settings_.ranks - 1) / settings_.ranks;
-    const FloatRows part = floats(buffers_.logits_part, batch.logits, head().rows());
+    const FloatRows part = floats(buffers_.logits_part, batch.logits, head.rows());
     const FloatRows parts =
         floats(buffers_.logits_parts, std::int64_t{batch.logits} * settings_.ranks, words);
-    ops_.matmul(normed, head(), part);
+    ops_.matmul(normed, head, part);
     if (cap > 0) ops_.soft_cap(part, cap);
     // Ranks with fewer words than others leave the end of their piece unused.
     links_.all_gather({part.data, batch.logits, words}, parts);

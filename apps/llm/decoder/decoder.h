@@ -39,15 +39,15 @@ struct DecoderSettings {
     int experts_on_host = 0;
     int streamed_rows = 0;  // see HostExpertShape
     BatchLimits limits;
-    // The most rows of logits in a pass of the prediction layer or the EAGLE 3 head; 0: none uses this
-    // decoder. See Decoder::hidden_rows().
-    int prediction_logits = 0;
-    bool embeds_last = false;  // the last stage has the embedding too, for the prediction layer
-    // The layers whose inputs an EAGLE 3 head reads, with prediction_logits; empty: no head uses this
+    // The most rows of a pass of the prediction layers or the EAGLE 3 head; 0: none uses this decoder. See
+    // Decoder::hidden_rows().
+    int prediction_rows = 0;
+    bool embeds_last = false;  // the last stage has the embedding too, for the prediction layers
+    // The layers whose inputs an EAGLE 3 head reads, with prediction_rows; empty: no head uses this
     // decoder. Decoder::fuse_with() must come before the first pass.
     std::vector<int> read_layers;
-    // Of a prediction layer or an EAGLE 3 head: the decoder of its model, on the same device; it must outlive
-    // this one. nullptr: the model is neither.
+    // Of prediction layers or an EAGLE 3 head: the decoder of their model, on the same device; it must
+    // outlive this one. nullptr: the model is neither.
     const Decoder* predicts_for = nullptr;
     std::function<void(std::uint64_t)> loaded;  // callback with the bytes of each matrix loaded; may be empty
 };
@@ -61,9 +61,10 @@ class Decoder {
     // Enqueues a pass. The batch's positions continue those of earlier passes, and no two sequences write the
     // same page. Returns the logits, (batch.logits, vocabulary), on every rank of the last stage, valid until
     // the next pass; empty on other stages. Collective: every rank of the team calls it with the same batch.
-    FloatRows forward(const BatchView& batch) {
+    // prediction_layer: of prediction layers, the one that computes the pass.
+    FloatRows forward(const BatchView& batch, int prediction_layer = 0) {
         receive(batch);
-        const FloatRows logits = compute(batch);
+        const FloatRows logits = compute(batch, prediction_layer);
         send(batch);
         return logits;
     }
@@ -71,7 +72,7 @@ class Decoder {
     // The parts of forward(): receive the hidden state from the previous stage, compute this stage, send the
     // hidden state to the next. compute() uses no links between stages, so that it can be recorded.
     void receive(const BatchView& batch);
-    FloatRows compute(const BatchView& batch);
+    FloatRows compute(const BatchView& batch, int prediction_layer = 0);
     void send(const BatchView& batch);
 
     // Waits for the passes so far. Throws Error with the layer, the operation and the sequence if a sum in
@@ -92,13 +93,14 @@ class Decoder {
     bool always_adapted() const { return has_adapters_ && settings_.batch_invariant; }
     // Whether BatchView::hidden_row must be set in every pass.
     bool predicts() const { return settings_.predicts_for != nullptr; }
-    // What a prediction layer or an EAGLE 3 head reads of tokens: the inputs of the head, or the fused
-    // states. First those of the tokens in the KV cache: the token at index i of a page p has row p *
-    // kv_page_tokens + i. Behind them come settings.prediction_logits rows for the last pass of the layer or
-    // the EAGLE 3 head, one for each of its rows of logits. Only with prediction_logits, on the last stage.
+    // What prediction layers or an EAGLE 3 head read of tokens: the inputs of the head, or the fused states.
+    // First those of the tokens in the KV cache: the token at index i of a page p has row p * kv_page_tokens
+    // + i. Behind them come settings.prediction_rows rows for the last pass of a prediction layer or the
+    // EAGLE 3 head: the inputs of its head, or what it continues with. Only with prediction_rows, on the last
+    // stage.
     HiddenRows hidden_rows() const { return hidden(hidden_rows_, hidden_row_count(), config_.hidden); }
     // Lets the passes of this decoder fuse the states that an EAGLE 3 head reads. The head must outlive them.
-    void fuse_with(const Decoder& head) { fusion_->set_matrix(*head.prediction_.fusion); }
+    void fuse_with(const Decoder& head) { fusion_->set_matrix(*head.prediction(0).fusion); }
     bool first_stage() const { return settings_.layer_begin == 0; }
     bool last_stage() const { return settings_.layer_end == static_cast<int>(config_.layers); }
 
@@ -125,7 +127,7 @@ class Decoder {
         std::unique_ptr<OpsMemory> x, partial, hidden, qkv, squares, last, last_partial, head_input,
             logits_part, logits_parts, logits;
     };
-    // What a prediction layer or an EAGLE 3 head has before its decoder layer.
+    // What a prediction layer or an EAGLE 3 head has before and behind its decoder layer.
     struct Prediction {
         std::unique_ptr<OpsMemory> embedding_norm;
         std::unique_ptr<OpsMemory> hidden_norm;  // of a head: null unless norm_before_residual
@@ -133,6 +135,8 @@ class Decoder {
         std::unique_ptr<WeightMatrix> of_embedding, of_hidden, fusion;
         // Of a head: the input of its attention, (rows, 2 * hidden).
         std::unique_ptr<OpsMemory> joined;
+        std::unique_ptr<OpsMemory> output_norm;
+        std::unique_ptr<WeightMatrix> embedding, head;  // null: those of the model
     };
 
     // experts_on_host: whether experts of the layer, if it has any, stay in host memory.
@@ -148,18 +152,26 @@ class Decoder {
     }
     void place_attended(const TensorShard& shard, Layer& layer);
     void load_ends(const WeightLoader& loader);
-    void load_prediction(const WeightLoader& loader);
-    const WeightMatrix& embedding() const {
-        return embedding_ ? *embedding_ : settings_.predicts_for->embedding();
+    std::unique_ptr<WeightMatrix> load_head(const WeightLoader& loader, const ModelTensor& tensor) const;
+    Prediction load_prediction(const WeightLoader& loader, int index);
+    const Prediction& prediction(int layer) const { return predictions_[static_cast<std::size_t>(layer)]; }
+    bool is_eagle_head() const { return predicts() && prediction(0).joined != nullptr; }
+    // Whether the norm of the head gets all rows, because what predicts reads them.
+    bool norms_all_rows() const { return predicts() ? !is_eagle_head() : hidden_rows_ && !fusion_; }
+    const WeightMatrix& embedding(int prediction_layer = 0) const {
+        if (!predicts()) return *embedding_;
+        const auto& own = prediction(prediction_layer).embedding;
+        return own ? *own : settings_.predicts_for->embedding();
     }
-    const WeightMatrix& head() const {
-        if (head_) return *head_;
-        return predicts() ? settings_.predicts_for->head() : embedding();
+    const WeightMatrix& head(int prediction_layer = 0) const {
+        if (!predicts()) return head_ ? *head_ : embedding();
+        const auto& own = prediction(prediction_layer).head;
+        return own ? *own : settings_.predicts_for->head();
     }
     std::int64_t hidden_row_count() const {
-        return std::int64_t{settings_.pages} * kv_page_tokens + settings_.prediction_logits;
+        return std::int64_t{settings_.pages} * kv_page_tokens + settings_.prediction_rows;
     }
-    // Returns the rows of hidden_rows() that the last pass of the prediction layer or the EAGLE 3 head fills.
+    // Returns the rows of hidden_rows() that the last pass of a prediction layer or the EAGLE 3 head fills.
     HiddenRows predicted_rows(std::int64_t rows) const;
     void allocate_buffers(bool gates_apart);
     HiddenRows normed_rows(std::int64_t rows) const {
@@ -181,17 +193,21 @@ class Decoder {
     // delta, leaves the norm to the operation that takes the rows.
     RmsNorm add_rms_norm(FloatRows x, AddedRows delta, const float* weight, SentinelPlace place);
     // Computes the input of a prediction layer's decoder layer. x: embeddings, then the input.
-    void join_hidden(FloatRows x, const BatchView& batch);
+    void join_hidden(const Prediction& prediction, FloatRows x, const BatchView& batch);
     // The same for an EAGLE 3 head. Also begins the input of its attention.
-    void begin_head(FloatRows x, const BatchView& batch);
+    void begin_head(const Prediction& head, FloatRows x, const BatchView& batch);
     // Returns the input of attention. normed: the normed residual stream.
     RmsNorm attention_input(const RmsNorm& normed);
-    // Copies rows into the columns of prediction_.joined from `begin` on.
+    // Copies rows into the columns of the input of an EAGLE 3 head's attention from `begin` on.
     void join(HiddenRows rows, std::int64_t begin);
+    HiddenRows joined(std::int64_t rows) const {
+        return hidden(prediction(0).joined, rows, 2 * config_.hidden);
+    }
     // Adds delta to x on all ranks, and checks that all sums are finite. normed_rows() are x afterwards.
     void add_everywhere(FloatRows x, FloatRows delta, SentinelPlace place);
-    FloatRows run_head(FloatRows x, FloatRows delta, const BatchView& batch);
-    HiddenRows head_input(FloatRows x, FloatRows delta, const BatchView& batch);
+    // layer: the number of the last layer that the pass has.
+    FloatRows run_head(FloatRows x, FloatRows delta, const BatchView& batch, int layer);
+    HiddenRows head_input(FloatRows x, FloatRows delta, const BatchView& batch, int layer);
     std::string clamp_advice(const SentinelPlace& place) const;
     static HiddenRows hidden(const std::unique_ptr<OpsMemory>& memory, std::int64_t rows,
                              std::int64_t columns) {
@@ -214,11 +230,11 @@ class Decoder {
     std::unique_ptr<PageStore> page_store_;  // null without host_pages
     RopeFrequencies rope_, window_rope_;     // of all layers; of those that slide
     std::unique_ptr<OpsMemory> rope_memory_, window_rope_memory_;
-    // Null if they are those of settings_.predicts_for. head_: also if it is embedding_.
+    // Null in predictions. head_: also if it is embedding_.
     std::unique_ptr<WeightMatrix> embedding_, head_;
-    std::unique_ptr<OpsMemory> output_norm_;
-    Prediction prediction_;                   // empty unless predicts()
-    std::unique_ptr<OpsMemory> hidden_rows_;  // null without prediction_logits
+    std::unique_ptr<OpsMemory> output_norm_;  // null in predictions
+    std::vector<Prediction> predictions_;     // for each layer, if predicts()
+    std::unique_ptr<OpsMemory> hidden_rows_;  // null without prediction_rows
     std::unique_ptr<StateFusion> fusion_;     // null without read_layers
     std::vector<Layer> layers_;
     // Null if all experts of this stage are on the device. Ends before the layers, because its threads may

@@ -40,7 +40,7 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
                    settings.cache,
                    config_.latent.kv_rank > 0},
       cache_(std::make_unique<KvCache>(ops, cache_shape_)) {
-    if (settings.prediction_logits > 0 && last_stage())
+    if (settings.prediction_rows > 0 && last_stage())
         hidden_rows_ = ops.allocate(static_cast<std::size_t>(hidden_row_count() * config_.hidden) *
                                     bytes_of(ops.hidden_element()));
     if (!settings.read_layers.empty())
@@ -65,7 +65,7 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
         window_rope_memory_ = loader.memory(window_rope_.frequencies);
     }
     load_ends(loader);
-    if (predicts()) load_prediction(loader);
+    for (int i = 0; predicts() && i < config_.layers; ++i) predictions_.push_back(load_prediction(loader, i));
     allocate_buffers(gates_apart(model));
     const int on_host = first_layer_on_host(config_, settings_.experts_on_host);
     if (on_host < settings_.layer_end)
@@ -176,41 +176,57 @@ void Decoder::place_attended(const TensorShard& shard, Layer& layer) {
 
 void Decoder::load_ends(const WeightLoader& loader) {
     const ModelSource& model = loader.model();
-    const auto& prediction = config_.prediction;
     const bool embeds = first_stage() || (last_stage() && settings_.embeds_last);
-    if (embeds && (!prediction || prediction->own_embedding)) {
+    if (embeds && !predicts()) {
         const ModelTensor& embedding = model.tensor("token_embd.weight");
         embedding_ = loader.matrix(embedding, whole(embedding));
     }
     if (!last_stage()) return;
-    output_norm_ = norm(loader, model.tensor("output_norm.weight"), static_cast<float>(config_.logit_scale));
     for (int rank = 0; rank < settings_.ranks; ++rank)
         word_begin_.push_back(
             static_cast<std::int64_t>(rank_share(model, rank, settings_.ranks).words.begin));
     word_begin_.push_back(config_.vocab);
-    const bool shared =
-        prediction ? !prediction->own_head : embeds && settings_.ranks == 1 && config_.tied_embeddings;
-    if (!shared)
-        head_ = loader.matrix(model.head(), {share_.words.begin, share_.words.end, 0, model.head().columns});
+    if (predicts()) return;  // load_prediction() loads what each layer has of its own
+    output_norm_ = norm(loader, model.tensor("output_norm.weight"), static_cast<float>(config_.logit_scale));
+    if (!(embeds && settings_.ranks == 1 && config_.tied_embeddings)) head_ = load_head(loader, model.head());
 }
 
-void Decoder::load_prediction(const WeightLoader& loader) {
+std::unique_ptr<WeightMatrix> Decoder::load_head(const WeightLoader& loader,
+                                                 const ModelTensor& tensor) const {
+    return loader.matrix(tensor, {share_.words.begin, share_.words.end, 0, tensor.columns});
+}
+
+Decoder::Prediction Decoder::load_prediction(const WeightLoader& loader, int index) {
     const ModelSource& model = loader.model();
-    prediction_.embedding_norm = norm(loader, model.layer_tensor(0, "nextn.enorm.weight"));
+    const auto tensor = [&](const char* name) -> const ModelTensor& {
+        return model.layer_tensor(index, name);
+    };
+    const auto scale = static_cast<float>(config_.logit_scale);
+    const auto at = static_cast<std::size_t>(index);
+    const bool own_head = config_.prediction->own_head[at];
+    Prediction out;
+    out.embedding_norm = norm(loader, tensor("nextn.enorm.weight"));
     if (const EagleHead* const eagle = eagle_head_of(config_)) {
-        if (eagle->norm_before_residual)
-            prediction_.hidden_norm = norm(loader, model.layer_tensor(0, "attn_norm.weight"));
-        prediction_.fusion = loader.matrix(model.layer_tensor(0, "nextn.fc.weight"));
-        prediction_.joined =
-            ops_.allocate(static_cast<std::size_t>(2 * config_.hidden * settings_.limits.rows) *
-                          bytes_of(ops_.hidden_element()));
-        return;
+        if (eagle->norm_before_residual) out.hidden_norm = norm(loader, tensor("attn_norm.weight"));
+        out.fusion = loader.matrix(tensor("nextn.fc.weight"));
+        out.joined = ops_.allocate(static_cast<std::size_t>(2 * config_.hidden * settings_.limits.rows) *
+                                   bytes_of(ops_.hidden_element()));
+        out.output_norm = norm(loader, model.tensor("output_norm.weight"), scale);
+        if (own_head) out.head = load_head(loader, model.head());
+        return out;
     }
-    prediction_.hidden_norm = norm(loader, model.layer_tensor(0, "nextn.hnorm.weight"));
-    const ModelTensor& projection = model.layer_tensor(0, "nextn.eh_proj.weight");
+    out.hidden_norm = norm(loader, tensor("nextn.hnorm.weight"));
+    const ModelTensor& projection = tensor("nextn.eh_proj.weight");
     const auto columns = static_cast<std::size_t>(config_.hidden);
-    prediction_.of_embedding = loader.matrix(projection, {0, projection.rows, 0, columns});
-    prediction_.of_hidden = loader.matrix(projection, {0, projection.rows, columns, 2 * columns});
+    out.of_embedding = loader.matrix(projection, {0, projection.rows, 0, columns});
+    out.of_hidden = loader.matrix(projection, {0, projection.rows, columns, 2 * columns});
+    out.output_norm = norm(loader, tensor("nextn.shared_head_norm.weight"), scale);
+    if (config_.prediction->own_embedding[at]) {
+        const ModelTensor& embedding = tensor("nextn.embed_tokens.weight");
+        out.embedding = loader.matrix(embedding, whole(embedding));
+    }
+    if (own_head) out.head = load_head(loader, tensor("nextn.shared_head_head.weight"));
+    return out;
 }
 
 void Decoder::allocate_buffers(bool gates_apart) {
@@ -236,7 +252,7 @@ void Decoder::allocate_buffers(bool gates_apart) {
     feed_forward_buffers_ = std::make_unique<FeedForwardBuffers>(ops_, config_, share_, rows, gates_apart);
     if (!last_stage()) return;
     const std::int64_t logits = settings_.limits.logits;
-    if (hidden_rows_ && !fusion_) {
+    if (norms_all_rows()) {
         buffers_.head_input = hidden(logits, config_.hidden);
     } else {
         buffers_.last = floats(logits, config_.hidden);

@@ -131,7 +131,7 @@ FloatRows PassRunner::forward(const Batch& batch) {
     const BatchView view = add_to(block_, batch);
     block_.send();
     draws_ = 0;
-    return logits_ = decoder_.forward(view);
+    return logits_ = decoder_.forward(view, batch.prediction_layer);
 }
 
 void PassRunner::enqueue(const Batch& batch, std::span<const SamplingRow> sampling) {
@@ -167,9 +167,9 @@ void PassRunner::enqueue_pass(const Batch& batch, const Rows& sampling) {
     if (replays) {
         view.max_context = shape.context;
         view.replayed = true;
-        replay(shape, view, draws);
+        replay(shape, view, batch.prediction_layer, draws);
     } else {
-        logits_ = compute(view, draws);
+        logits_ = compute(view, batch.prediction_layer, draws);
     }
     if (top_n_ > 0) add_top();
     decoder_.send(view);
@@ -185,8 +185,9 @@ void PassRunner::draw(std::span<const SamplingRow> sampling) {
     if (top_n_ > 0) add_top();
 }
 
-FloatRows PassRunner::compute(const BatchView& batch, const std::optional<SamplingView>& sampling) {
-    const FloatRows logits = decoder_.compute(batch);
+FloatRows PassRunner::compute(const BatchView& batch, int prediction_layer,
+                              const std::optional<SamplingView>& sampling) {
+    const FloatRows logits = decoder_.compute(batch, prediction_layer);
     if (logits.rows > 0 && sampling) sample(logits, *sampling);
     return logits;
 }
@@ -196,15 +197,16 @@ void PassRunner::sample(const FloatRows& logits, const SamplingView& sampling) {
     ops_.sample(logits, sampling, tokens, reinterpret_cast<float*>(tokens + logits.rows));
 }
 
-void PassRunner::replay(const StepShape& shape, const BatchView& batch,
+void PassRunner::replay(const StepShape& shape, const BatchView& batch, int prediction_layer,
                         const std::optional<SamplingView>& sampling) {
-    Recorded& known = recorded_[{shape, sampling.has_value(), batch.adapter != nullptr}];
+    Recorded& known = recorded_[{shape, sampling.has_value(), batch.adapter != nullptr, prediction_layer}];
     if (known.batch != batch || known.sampling != sampling) {  // a new shape, or the upload block has moved
         known.recording.reset();
-        known = {batch, sampling, compute(batch, sampling), nullptr};
+        known = {batch, sampling, compute(batch, prediction_layer, sampling), nullptr};
     } else {
         if (!known.recording)
-            known.recording = ops_.record([this, batch, sampling] { compute(batch, sampling); });
+            known.recording = ops_.record(
+                [this, batch, prediction_layer, sampling] { compute(batch, prediction_layer, sampling); });
         known.recording->replay();
     }
     logits_ = known.logits;

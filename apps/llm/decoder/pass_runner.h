@@ -108,10 +108,12 @@ class PassRunner {
 
     using Rows = std::optional<std::span<const SamplingRow>>;
     void enqueue_pass(const Batch& batch, const Rows& sampling);
-    FloatRows compute(const BatchView& batch, const std::optional<SamplingView>& sampling);
+    FloatRows compute(const BatchView& batch, int prediction_layer,
+                      const std::optional<SamplingView>& sampling);
     void sample(const FloatRows& logits, const SamplingView& sampling);
     void add_top();
-    void replay(const StepShape& shape, const BatchView& batch, const std::optional<SamplingView>& sampling);
+    void replay(const StepShape& shape, const BatchView& batch, int prediction_layer,
+                const std::optional<SamplingView>& sampling);
 
     Decoder& decoder_;
     Ops& ops_;
@@ -121,7 +123,8 @@ class PassRunner {
     // For the rows of logits: tokens, log-probabilities, then the most probable tokens of each row, and their
     // log-probabilities.
     std::unique_ptr<OpsMemory> drawn_;
-    std::map<std::tuple<StepShape, bool, bool>, Recorded> recorded_;  // true: with draws; with adapters
+    // By shape, whether with draws, whether with adapters, and prediction layer.
+    std::map<std::tuple<StepShape, bool, bool, int>, Recorded> recorded_;
     FloatRows logits_;
     std::size_t draws_ = 0;  // rows of logits_ that are not padding
     int top_n_ = 0;          // for each draw

@@ -9,8 +9,13 @@
 // first, which also needs the hidden row of the token before it. So its cache has the sequence without its
 // first token, and has nothing of guesses: their rows are computed again, with the hidden rows of the large
 // model.
+//
+// Of several prediction layers, layer k has a row for each token but the first k + 1, which also needs the
+// row of the token before it in layer k - 1. In each call all layers read the tokens that the cache lacks,
+// one after the other, and each guesses a token more. The cache has the rows that all layers have.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <unordered_map>
 
@@ -30,10 +35,11 @@ struct ModelDrafterSettings {
     std::int64_t vocabulary = 0;
     std::vector<std::int64_t> end_ids;  // nothing is guessed after these
     PassPace pace;                      // of decode steps, known
-    // The model is the prediction layer of the large one, or an EAGLE 3 head for it. It guesses from the
+    // The model is the prediction layers of the large one, or an EAGLE 3 head for it. It guesses from the
     // hidden rows of the large model's tokens, and then from those of its own last pass, which begin at this
     // index of Decoder::hidden_rows().
     std::optional<int> hidden_rows = {};
+    int layers = 1;           // prediction layers
     DraftTokens tokens = {};  // that the model's logits stand for
 };
 
@@ -59,29 +65,44 @@ class ModelDrafter final : public Drafter {
         std::uint64_t used = 0;           // the last call of guess() with this sequence
         bool unknown = false;             // it has a token that the model does not know
     };
-    int skipped() const { return settings_.hidden_rows ? 1 : 0; }  // tokens at the beginning without a row
-    void begin_prediction(const Sequence& sequence, Sequence& cached) const;
-    // Adds the hidden rows of the next `count` rows of a sequence to those of a batch.
-    void add_hidden_rows(const Sequence& sequence, int begin, int count,
-                         std::vector<std::int32_t>& rows) const;
-    // A sequence with a draw in the pass in flight.
-    struct Writing {
+    // Rows of a sequence in the last pass.
+    struct Piece {
         std::size_t task = 0;
-        std::size_t draw = 0;  // its index
+        int begin = 0, count = 0;
+        bool all_logits = false;  // if it draws: each row has logits, otherwise only the last one
+        bool draws = false;
+        std::size_t draw = 0;  // the index of its last row's draw
+        int row = 0;           // the index of its first row
     };
     struct Call;
+    struct Building;
+
+    // The layer that guesses in pass `number` of a call, from 0 on.
+    int layer_of(int number) const { return std::min(number, settings_.layers - 1); }
+    // Tokens at the beginning of a sequence without a row in a layer.
+    int skipped(int layer) const { return settings_.hidden_rows ? layer + 1 : 0; }
+    // The same in some layer.
+    int skipped() const { return skipped(settings_.layers - 1); }
+    void begin_prediction(const Sequence& sequence, Sequence& cached);
 
     bool knows(std::int32_t token) const { return token >= 0 && token < settings_.vocabulary; }
     State& follow(const Sequence& sequence);
     bool make_place(State& state, int tokens);
-    std::vector<Writing> read(Call& call);
-    std::vector<Writing> write(Call& call, std::vector<Writing> writing, bool feed);
-    void take(Call& call, const std::vector<Writing>& writing);
+    void add(Building& building, Piece piece, const Sequence& sequence, std::span<const std::int32_t> tokens,
+             std::span<const std::int32_t> guessed, int before);
+    std::vector<Piece> enqueue(Building building, int layer);
+    std::vector<Piece> read(const Call& call);
+    std::vector<Piece> write(Call& call, std::span<const Piece> pieces, int number, bool feed);
+    void take(Call& call, std::span<const Piece> pieces);
+    void go_on(const Call& call, std::vector<Piece>& pieces, int number) const;
 
     PassExecutor& passes_;
     ModelDrafterSettings settings_;
     PrefixCache cache_;
     std::unordered_map<std::int64_t, State> states_;  // by Sequence::id
+    // Numbers of the adapters and first tokens of sequences.
+    std::map<std::pair<int, std::vector<std::int32_t>>, int> beginnings_;
+    int next_beginning_ = 0;
     std::uint64_t calls_ = 0;
     std::uint64_t pass_ = 0;  // enqueued so far
 };

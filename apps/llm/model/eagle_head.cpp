@@ -200,7 +200,7 @@ ModelConfig read_eagle_head(TensorFiles& files, const ModelConfig& model) {
     files.rename(without_prefix);
     std::erase_if(files.tensors,
                   [](const auto& entry) { return std::ranges::find(kUnused, entry.first) != kUnused.end(); });
-    PredictionLayer& prediction = head.prediction.emplace();
+    PredictionLayers& prediction = head.prediction.emplace();
     EagleHead& eagle = prediction.eagle.emplace();
     eagle.layers = layers_of(keys, model);
     eagle.norm_before_residual = keys.boolean("norm_before_residual").value_or(false);
@@ -208,7 +208,8 @@ ModelConfig read_eagle_head(TensorFiles& files, const ModelConfig& model) {
     check_only_weights(files.tensors, files.folder);
     files.rename([&](std::string_view name) { return canonical(name, *head.family); });
     // Without a head of its own it uses that of the model, with the same tokens.
-    prediction.own_head = files.tensors.contains("output.weight") || !eagle.tokens.empty();
+    prediction.own_head = {files.tensors.contains("output.weight") || !eagle.tokens.empty()};
+    prediction.own_embedding = {false};
     return head;
 }
 

@@ -86,12 +86,12 @@ struct EagleHead {
     std::vector<std::int32_t> tokens;
 };
 
-// A layer that predicts the tokens of a model: one behind its last, see prediction_layer.h, or an EAGLE 3
+// Layers that predict the tokens of a model: those behind its last, see prediction_layer.h, or an EAGLE 3
 // head.
-struct PredictionLayer {
-    std::int64_t number = 0;     // among the layers of its model; 0 in an EAGLE 3 head
-    bool own_embedding = false;  // otherwise it uses that of its model
-    bool own_head = false;       // likewise
+struct PredictionLayers {
+    std::int64_t number = 0;  // of the first, among the layers of its model; 0 in an EAGLE 3 head
+    // Which layers have an embedding or a head of their own; the others use those of the model.
+    std::vector<bool> own_embedding, own_head;
     std::optional<EagleHead> eagle = {};
 };
 
@@ -115,8 +115,8 @@ struct ModelConfig {
     // Layers behind the last that predict further tokens (MTP), see prediction_layer.h. `layers` and the
     // tensors of the model leave them out.
     std::int64_t prediction_layers = 0;
-    // Set if this describes the first of these layers, or an EAGLE 3 head, as a model with one layer.
-    std::optional<PredictionLayer> prediction;
+    // Set if this describes these layers, or an EAGLE 3 head, as a model of its own.
+    std::optional<PredictionLayers> prediction;
     double rms_eps = 0;
     double rope_theta = 10000;
     RopeStyle rope_style = RopeStyle::HalfSplit;

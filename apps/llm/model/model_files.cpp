@@ -60,12 +60,12 @@ void erase_prediction_layers(const ModelConfig& config, TensorFiles& files) {
     std::erase_if(files.tensors, [&](const auto& entry) { return is_for_prediction(entry.first, config); });
 }
 
-// Reads the description and gives all tensors their canonical names. prediction: those of the first
-// prediction layer, and its description.
+// Reads the description and gives all tensors their canonical names. prediction: those of the prediction
+// layers, and their description.
 ModelConfig config_of(TensorFiles& files, bool prediction) {
     const auto keep = [&](const ModelConfig& config) {
         if (prediction)
-            keep_prediction_layer(config, files);
+            keep_prediction_layers(config, files);
         else
             erase_prediction_layers(config, files);
     };
@@ -183,8 +183,8 @@ std::unique_ptr<ModelSource> ModelFiles::eagle_head(const std::string& folder, c
     return std::unique_ptr<ModelSource>(new ModelFiles(folder, files, config));
 }
 
-std::unique_ptr<ModelSource> ModelFiles::prediction_layer() const {
-    if (config().prediction_layers == 0) return ModelSource::prediction_layer();
+std::unique_ptr<ModelSource> ModelFiles::prediction_layers() const {
+    if (config().prediction_layers == 0) return ModelSource::prediction_layers();
     return std::unique_ptr<ModelSource>(new ModelFiles(path_, open_files(path_), true));
 }
 

@@ -23,7 +23,7 @@ class ModelFiles : public ModelSource {
 
     void read(const ModelTensor& tensor, const TensorSlice& slice, std::byte* out) const override;
     std::string fingerprint() const override;
-    std::unique_ptr<ModelSource> prediction_layer() const override;
+    std::unique_ptr<ModelSource> prediction_layers() const override;
 
     std::vector<std::string> paths() const;  // of the files with weights
     // Returns the file with the metadata; null for a Hugging Face folder.

@@ -281,9 +281,9 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
     const std::int64_t row = 4 * (floats + copies + routing) + (gpu ? 2 : 4) * factors;
     const std::int64_t logit_row =
         4 * (2 * config.hidden + config.vocab + (tensor > 1 ? (tensor + 1) * words : 0));
-    // Hidden rows of the prediction layer's last pass.
+    // Hidden rows of a prediction layer's last pass.
     const std::uint64_t predicted =
-        static_cast<std::uint64_t>(pass.prediction_logits) * hidden_row_bytes(config, layout);
+        static_cast<std::uint64_t>(pass.prediction_rows) * hidden_row_bytes(config, layout);
     return static_cast<std::uint64_t>(pass.rows * row + pass.logits * logit_row) + predicted +
            (gpu ? gpu_scratch_bytes + cublas_bytes : 0);
 }

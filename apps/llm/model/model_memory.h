@@ -49,7 +49,7 @@ std::uint64_t kv_bytes_per_token_and_layer(const ModelConfig& config, KvElement 
 
 // The layers [layer_begin, layer_end) of a pipeline stage, and the memory on its fullest GPU. The first stage
 // also has the embedding, whole on each GPU; the last stage has the head, split by vocabulary. Of the stages
-// of a prediction layer, all but the last are empty.
+// of prediction layers, all but the last are empty.
 struct StageNeeds {
     int layer_begin = 0;
     int layer_end = 0;
@@ -89,8 +89,8 @@ struct PassShape {
     int logits = 0;              // rows of logits
     bool gates_apart = false;    // see lora/adapter_memory.h
     bool whole_experts = false;  // see RankShare
-    // Rows of logits in a pass of the prediction layer or the EAGLE 3 head; 0: there is neither.
-    int prediction_logits = 0;
+    // Rows of a pass of the prediction layers or the EAGLE 3 head; 0: there is neither.
+    int prediction_rows = 0;
     int read_layers = 0;  // whose inputs the head reads
 };
 

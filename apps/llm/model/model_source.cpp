@@ -35,7 +35,7 @@ const ModelTensor& ModelSource::head() const {
     return tensor(config_.tied_embeddings ? "token_embd.weight" : "output.weight");
 }
 
-std::unique_ptr<ModelSource> ModelSource::prediction_layer() const {
+std::unique_ptr<ModelSource> ModelSource::prediction_layers() const {
     throw JobError(
         fmt::format("this {} model has no layer that predicts further tokens", config_.family->name));
 }

@@ -37,9 +37,9 @@ class ModelSource {
     // the weights.
     virtual std::string fingerprint() const = 0;
 
-    // Opens the first prediction layer, see prediction_layer.h. The model must outlive it. Throws JobError
+    // Opens the prediction layers, see prediction_layer.h. The model must outlive it. Throws JobError
     // for a model without such layers, and FileError as ModelFiles does if its tensors are not complete.
-    virtual std::unique_ptr<ModelSource> prediction_layer() const;
+    virtual std::unique_ptr<ModelSource> prediction_layers() const;
 
     // Adapters that requests can choose, see lora/lora_adapter.h. Attach them before the model is planned.
     using Adapters = std::vector<std::shared_ptr<const LoraAdapter>>;

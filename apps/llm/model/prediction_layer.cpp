@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
-#include <map>
 
 #include "llm/model/eagle_head.h"
 #include "llm/model/tensor_names.h"
@@ -12,14 +12,21 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr std::string_view kEmbedding = "token_embd.weight", kHead = "output.weight",
-                           kNorm = "output_norm.weight";
+constexpr std::string_view kEmbedding = "token_embd.weight", kHead = "output.weight", kBlocks = "blk.";
 constexpr std::string_view kOwnEmbedding = "nextn.embed_tokens.weight",
-                           kOwnHead = "nextn.shared_head_head.weight",
-                           kOwnNorm = "nextn.shared_head_norm.weight";
+                           kOwnHead = "nextn.shared_head_head.weight";
 
 std::string in_layer(std::int64_t layer, std::string_view name) {
-    return fmt::format("blk.{}.{}", layer, name);
+    return fmt::format("{}{}.{}", kBlocks, layer, name);
+}
+
+// Returns the name of the same tensor in the layer that is `by` further; that of a tensor in no layer.
+std::string moved(std::string_view name, std::int64_t by) {
+    if (!name.starts_with(kBlocks)) return std::string(name);
+    std::int64_t layer = 0;
+    const char* const end = name.data() + name.size();
+    const char* const rest = std::from_chars(name.data() + kBlocks.size(), end, layer).ptr;
+    return rest == end || *rest != '.' ? std::string(name) : in_layer(layer + by, {rest + 1, end});
 }
 
 void erase(TensorFiles& files, std::string_view name) {
@@ -51,49 +58,37 @@ bool has_own(TensorFiles& files, const std::string& own, std::string_view of_mod
 
 }  // namespace
 
-void keep_prediction_layer(const ModelConfig& config, TensorFiles& files) {
-    ModelConfig first = config;
-    first.prediction_layers = std::min<std::int64_t>(1, config.prediction_layers);
+void keep_prediction_layers(const ModelConfig& config, TensorFiles& files) {
     std::erase_if(files.tensors, [&](const auto& entry) {
         const std::string name = canonical_name(entry.first, *config.family);
-        return name != kEmbedding && name != kHead && !is_for_prediction(entry.first, first);
+        return name != kEmbedding && name != kHead && !is_for_prediction(entry.first, config);
     });
 }
 
 ModelConfig as_model(const ModelConfig& config, TensorFiles& files) {
-    ModelConfig layer = config;
-    PredictionLayer& prediction = layer.prediction.emplace();
+    ModelConfig layers = config;
+    PredictionLayers& prediction = layers.prediction.emplace();
     prediction.number = config.layers;
-    const std::string own_embedding = in_layer(config.layers, kOwnEmbedding),
-                      own_head = in_layer(config.layers, kOwnHead);
-    // A tied head is the embedding.
-    prediction.own_head = has_own(files, own_head, config.tied_embeddings ? kEmbedding : kHead);
-    prediction.own_embedding = has_own(files, own_embedding, kEmbedding);
+    for (std::int64_t i = config.layers; i < config.layers + config.prediction_layers; ++i) {
+        // A tied head is the embedding.
+        prediction.own_head.push_back(
+            has_own(files, in_layer(i, kOwnHead), config.tied_embeddings ? kEmbedding : kHead));
+        prediction.own_embedding.push_back(has_own(files, in_layer(i, kOwnEmbedding), kEmbedding));
+    }
     for (const std::string_view of_model : {kEmbedding, kHead}) erase(files, of_model);
-    const std::map<std::string, std::string_view> names = {
-        {own_embedding, kEmbedding}, {own_head, kHead}, {in_layer(config.layers, kOwnNorm), kNorm}};
-    const std::string prefix = in_layer(config.layers, "");
-    files.rename([&](std::string_view name) {
-        const auto found = names.find(std::string(name));
-        if (found != names.end()) return std::string(found->second);
-        return name.starts_with(prefix) ? in_layer(0, name.substr(prefix.size())) : std::string(name);
-    });
-    layer.layers = 1;
-    layer.prediction_layers = 0;
-    layer.layer_dense.clear();
-    layer.layer_rotates.clear();
-    layer.layer_slides.clear();
-    layer.rope_factors = false;
-    layer.tied_embeddings = false;
-    return layer;
+    files.rename([&](std::string_view name) { return moved(name, -config.layers); });
+    layers.layers = config.prediction_layers;
+    layers.prediction_layers = 0;
+    layers.layer_dense.clear();
+    layers.layer_rotates.clear();
+    layers.layer_slides.clear();
+    layers.rope_factors = false;
+    layers.tied_embeddings = false;
+    return layers;
 }
 
-std::string name_in_model(const std::string& tensor, const PredictionLayer& layer) {
-    if (layer.eagle) return name_in_eagle_head(tensor);
-    if (tensor == kEmbedding) return in_layer(layer.number, kOwnEmbedding);
-    if (tensor == kHead) return in_layer(layer.number, kOwnHead);
-    if (tensor == kNorm) return in_layer(layer.number, kOwnNorm);
-    return tensor.starts_with("blk.0.") ? in_layer(layer.number, tensor.substr(6)) : tensor;
+std::string name_in_model(const std::string& tensor, const PredictionLayers& layers) {
+    return layers.eagle ? name_in_eagle_head(tensor) : moved(tensor, layers.number);
 }
 
 }  // namespace voltpile::llm

@@ -134,6 +134,25 @@ void add_layer(const ModelConfig& config, int layer, std::vector<ModelTensor>& t
     if (config.blocks.output_norms) add("post_ffw_norm.weight", 1, hidden);
 }
 
+// What a prediction layer has before and behind its decoder layer.
+void add_prediction(const ModelConfig& config, int layer, std::vector<ModelTensor>& table) {
+    const auto hidden = static_cast<std::size_t>(config.hidden);
+    const auto vocab = static_cast<std::size_t>(config.vocab);
+    const auto at = static_cast<std::size_t>(layer);
+    const auto add = [&](const char* name, std::size_t rows, std::size_t columns) {
+        table.push_back({fmt::format("blk.{}.nextn.{}.weight", layer, name), layer, rows, columns});
+    };
+    add("eh_proj", hidden, 2 * hidden);
+    add("enorm", 1, hidden);
+    add("hnorm", 1, hidden);
+    add("shared_head_norm", 1, hidden);
+    if (config.prediction->own_embedding[at]) add("embed_tokens", vocab, hidden);
+    if (!config.prediction->own_head[at]) return;
+    add("shared_head_head", vocab, hidden);
+    table.back().cut_axis = CutAxis::Rows;
+    table.back().cut_group = CutGroup::Vocabulary;
+}
+
 }  // namespace
 
 std::vector<ModelTensor> tensor_table(const ModelConfig& config) {
@@ -141,20 +160,21 @@ std::vector<ModelTensor> tensor_table(const ModelConfig& config) {
     const auto vocab = static_cast<std::size_t>(config.vocab);
     std::vector<ModelTensor> table;
     const auto& prediction = config.prediction;
-    if (!prediction || prediction->own_embedding) table.push_back({"token_embd.weight", -1, vocab, hidden});
+    if (!prediction) table.push_back({"token_embd.weight", -1, vocab, hidden});
     if (config.rope_factors)
         table.push_back({"rope_freqs.weight", -1, 1, static_cast<std::size_t>(config.rope_dims / 2)});
     for (int layer = 0; layer < config.layers; ++layer) add_layer(config, layer, table);
-    if (const EagleHead* const eagle = eagle_head_of(config)) {
+    const EagleHead* const eagle = eagle_head_of(config);
+    if (prediction && eagle == nullptr) {
+        for (int layer = 0; layer < config.layers; ++layer) add_prediction(config, layer, table);
+        return table;
+    }
+    if (eagle != nullptr) {
         table.push_back({"blk.0.nextn.fc.weight", 0, hidden, eagle->layers.size() * hidden});
         table.push_back({"blk.0.nextn.enorm.weight", 0, 1, hidden});
-    } else if (prediction) {
-        table.push_back({"blk.0.nextn.eh_proj.weight", 0, hidden, 2 * hidden});
-        table.push_back({"blk.0.nextn.enorm.weight", 0, 1, hidden});
-        table.push_back({"blk.0.nextn.hnorm.weight", 0, 1, hidden});
     }
     table.push_back({"output_norm.weight", -1, 1, hidden});
-    if (prediction ? prediction->own_head : !config.tied_embeddings)
+    if (prediction ? prediction->own_head.front() : !config.tied_embeddings)
         table.push_back({"output.weight", -1, vocab, hidden, CutAxis::Rows, CutGroup::Vocabulary});
     return table;
 }

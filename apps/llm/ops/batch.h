@@ -14,6 +14,7 @@ struct Batch {
     std::vector<std::int32_t> token, position, sequence, row_begin, page_table, logit_row, adapter,
         hidden_row;
     int max_pages = 0;
+    int prediction_layer = 0;  // that computes the batch, of several
 };
 
 }  // namespace voltpile::llm

@@ -34,7 +34,7 @@ void LlmApp::prepare(const Communicator* world) {
     request_ = llm::replica_request_of(job_);
     if (const std::string draft = llm::draft_of_job(job_, world); !draft.empty())
         draft_ = llm::open_draft(world, {.path = draft}, *model_, request_);
-    llm::open_prediction_layer(world, *model_, request_);
+    llm::open_prediction_layers(world, *model_, request_);
     if (!world) {
         prompts_ = checked_prompts();
         return;

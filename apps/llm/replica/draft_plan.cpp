@@ -12,9 +12,6 @@
 namespace voltpile::llm {
 namespace {
 
-// Prompts are read in passes of at most this many rows, so that guesses for other sequences need not wait.
-constexpr int kDraftRows = 512;
-
 // The part of the cache's tokens that fits if each token also takes the draft's bytes.
 double share_of_tokens(const ReplicaPlan& model, const ReplicaPlan& draft) {
     double least = 1;
@@ -32,7 +29,9 @@ class DraftPlanner {
         : model_(model), draft_(*request.draft), request_(request), topology_(topology), work_(work) {
         request_.draft = nullptr;
         const auto& prediction = draft_.config().prediction;
-        request_.embeds_last = prediction && !prediction->eagle && !prediction->own_embedding;
+        request_.embeds_last =
+            prediction && !prediction->eagle &&
+            std::ranges::find(prediction->own_embedding, false) != prediction->own_embedding.end();
         if (!needs_one_stage()) return;
         if (request_.pipeline > 1)
             throw JobError(
@@ -108,7 +107,7 @@ class DraftPlanner {
     ReplicaRequest draft_request() const {
         ReplicaRequest draft = request_;
         draft.context = static_cast<int>(std::min<std::int64_t>(request_.context, draft_.config().context));
-        draft.rows = std::max(kDraftRows, request_.sequences + request_.guess_rows());
+        draft.rows = request_.draft_rows();
         draft.logits = request_.sequences;
         draft.speculate = Speculate::Draft;  // which has rows for guesses too, but no hidden rows
         draft.read_layers.clear();

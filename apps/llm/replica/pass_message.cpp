@@ -110,6 +110,7 @@ std::string to_bytes(const PlannedPass& pass) {
     MessageWriter to;
     to.value(pass.lane);
     to.value(pass.batch.max_pages);
+    to.value(pass.batch.prediction_layer);
     for (const auto list : lists) to.list(pass.batch.*list);
     write(to, pass.draws);
     to.value(pass.draws_later);
@@ -122,6 +123,7 @@ PlannedPass pass_from_bytes(const std::string& bytes) {
     PlannedPass pass;
     pass.lane = from.value<int>();
     pass.batch.max_pages = from.value<int>();
+    pass.batch.prediction_layer = from.value<int>();
     for (const auto list : lists) pass.batch.*list = from.list<std::int32_t>();
     pass.draws = read_draws(from);
     pass.draws_later = from.value<bool>();

@@ -134,7 +134,7 @@ void Replica::load(const ModelSource& model, const Replica* model_of_prediction)
     settings.experts_on_host = plan_.experts_on_host;
     settings.streamed_rows = plan_.streamed_rows;
     settings.limits = plan_.request.limits();
-    settings.prediction_logits = plan_.request.prediction_logits();
+    settings.prediction_rows = plan_.request.prediction_rows();
     settings.embeds_last = plan_.request.embeds_last;
     settings.read_layers = plan_.request.read_layers;
     if (model_of_prediction != nullptr) settings.predicts_for = model_of_prediction->decoder_.get();

@@ -39,7 +39,7 @@ class Replica {
 
     // Whether this rank is in no team. Idle ranks must not call the methods below.
     bool idle() const { return teams_->idle(); }
-    // Whether this rank's stage has layers. The stages of a prediction layer but the last have none: their
+    // Whether this rank's stage has layers. The stages of prediction layers but the last have none: their
     // ranks take part in enqueue() and collect(), and must not call the other methods that run passes.
     bool has_layers() const { return decoder_ != nullptr; }
     // Whether this is the team's first rank in the order of the world: rank 0, unless it has no GPU and

@@ -213,12 +213,12 @@ class ReplicaPlanner {
         if (model_.config().prediction) return stages_of_prediction(layout, tensor, room);
         std::vector<StageNeeds> stages = cut_into_stages(model_, layout, tensor, room, request_.cache,
                                                          experts_on_host, request_.embeds_last);
-        if (request_.prediction_logits() > 0)
+        if (request_.prediction_rows() > 0)
             stages.back().kv_per_token += hidden_row_bytes(model_.config(), layout);
         return stages;
     }
 
-    // A prediction layer and an EAGLE 3 head are on the last stage, beside the inputs of the model's head.
+    // Prediction layers and an EAGLE 3 head are on the last stage, beside the inputs of the model's head.
     std::vector<StageNeeds> stages_of_prediction(WeightLayout layout, int tensor,
                                                  const std::vector<double>& room) const {
         std::vector<StageNeeds> stages(room.size() - 1);
@@ -241,7 +241,7 @@ class ReplicaPlanner {
                              request_.limits().logits,
                              gates_apart(model_),
                              has_whole_experts(model_, teams.tensor),
-                             request_.prediction_logits(),
+                             request_.prediction_rows(),
                              static_cast<int>(request_.read_layers.size())};
         plan.working = working_bytes(model_.config(), layout_of(plan.plan), pass);
         plan.host_working = plan.experts_on_host > 0 ? host_working_bytes(model_.config(), pass) : 0;

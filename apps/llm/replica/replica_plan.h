@@ -40,11 +40,11 @@ struct ReplicaRequest {
     bool clamp = false;            // clamp activations to the range of fp16, see ops.h
 
     Speculate speculate = Speculate::Off;
-    // What guesses for Speculate::Draft: a model, for Speculate::Mtp: ModelSource::prediction_layer(), for
+    // What guesses for Speculate::Draft: a model, for Speculate::Mtp: ModelSource::prediction_layers(), for
     // Speculate::Eagle: ModelFiles::eagle_head(). Outlives the replica.
     const ModelSource* draft = nullptr;
     std::vector<int> read_layers;  // for Speculate::Eagle: EagleHead::layers
-    // The last stage has the embedding too, for a prediction layer without one of its own.
+    // The last stage has the embedding too, for prediction layers without one of their own.
     bool embeds_last = false;
     int draft_tokens = 8;  // the most tokens guessed ahead for a sequence, if it speculates
 
@@ -66,8 +66,14 @@ struct ReplicaRequest {
         constexpr int few = 8;
         return speculate == Speculate::Off ? 0 : draft_tokens * std::min(sequences, few);
     }
-    // Rows of logits in a pass of the prediction layer or the EAGLE 3 head.
-    int prediction_logits() const { return reads_hidden_states(speculate) ? sequences + guess_rows() : 0; }
+    // Rows of a pass of the model that guesses. It reads prompts in passes of a few hundred rows at most, so
+    // that guesses for other sequences need not wait.
+    int draft_rows() const {
+        constexpr int most = 512;
+        return std::max(most, sequences + guess_rows());
+    }
+    // The same of prediction layers or an EAGLE 3 head; 0: there is neither.
+    int prediction_rows() const { return reads_hidden_states(speculate) ? draft_rows() : 0; }
     // Passes over a few rows are recorded as if each row were a sequence.
     BatchLimits limits() const {
         return {rows, sequences + guess_rows(), pages_per_sequence(), logits + guess_rows()};

@@ -61,7 +61,7 @@ ModelServer::ModelServer(ServeRequest request, const Communicator* world) : requ
         replica.context =
             static_cast<int>(std::min<std::int64_t>(model_->config().context, longest_usual_context));
     if (!request_.draft.empty()) draft_ = open_draft(world, {.path = request_.draft}, *model_, replica);
-    open_prediction_layer(world, *model_, replica);
+    open_prediction_layers(world, *model_, replica);
     const auto check = [&] {
         model_->tokenizer();
         if (model_->has_chat_template()) blaming("template", [&] { model_->chat_template(); });

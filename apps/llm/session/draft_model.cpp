@@ -43,9 +43,9 @@ std::unique_ptr<LanguageModel> open_draft(const Communicator* world, const Model
     return draft;
 }
 
-void open_prediction_layer(const Communicator* world, const LanguageModel& model, ReplicaRequest& request) {
+void open_prediction_layers(const Communicator* world, const LanguageModel& model, ReplicaRequest& request) {
     if (request.speculate != Speculate::Mtp) return;
-    const auto open = [&] { request.draft = &model.prediction_layer(); };
+    const auto open = [&] { request.draft = &model.prediction_layers(); };
     if (world)
         all_do(*world, open);
     else

@@ -15,10 +15,10 @@ namespace voltpile::llm {
 std::unique_ptr<LanguageModel> open_draft(const Communicator* world, const ModelChoice& choice,
                                           const LanguageModel& model, ReplicaRequest& request);
 
-// Opens the prediction layer for Speculate::Mtp and lets the replicas of `request` guess with it; otherwise
-// does nothing. The model must outlive the replicas. world: as above. Throws JobError for a model without
-// one, and FileError if its tensors are not complete.
-void open_prediction_layer(const Communicator* world, const LanguageModel& model, ReplicaRequest& request);
+// Opens the prediction layers for Speculate::Mtp and lets the replicas of `request` guess with them;
+// otherwise does nothing. The model must outlive the replicas. world: as above. Throws JobError for a model
+// without any, and FileError if their tensors are not complete.
+void open_prediction_layers(const Communicator* world, const LanguageModel& model, ReplicaRequest& request);
 
 // Throws JobError if tokens of the draft model stand for other texts than those of the model.
 void check_draft_vocabulary(const LanguageModel& draft, const LanguageModel& model);

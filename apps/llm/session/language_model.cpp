@@ -60,17 +60,17 @@ std::vector<std::string> LanguageModel::adapter_names() const {
     return names;
 }
 
-const ModelSource& LanguageModel::prediction_layer() const {
+const ModelSource& LanguageModel::prediction_layers() const {
     const std::lock_guard lock(mutex_);
-    if (prediction_layer_) return *prediction_layer_;
+    if (prediction_layers_) return *prediction_layers_;
     if (config().prediction_layers == 0)
         throw JobError(fmt::format(
             "{} is a {} model without a layer that predicts further tokens, which --speculate mtp "
             "needs and files of GLM 4.5 and DeepSeek V3 may have; --speculate ngram and --draft "
             "MODEL guess for any model",
             name(), config().family->name));
-    prediction_layer_ = source_->prediction_layer();
-    return *prediction_layer_;
+    prediction_layers_ = source_->prediction_layers();
+    return *prediction_layers_;
 }
 
 std::string LanguageModel::name() const {

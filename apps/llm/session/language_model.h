@@ -47,9 +47,9 @@ class LanguageModel {
     const ModelSource& source() const { return *source_; }
     const ModelConfig& config() const { return source_->config(); }
     std::vector<std::string> adapter_names() const;
-    // Opens the prediction layer at the first call, on this process alone. Throws JobError for a model
-    // without one, and FileError if its tensors are not complete.
-    const ModelSource& prediction_layer() const;
+    // Opens the prediction layers at the first call, on this process alone. Throws JobError for a model
+    // without any, and FileError if their tensors are not complete.
+    const ModelSource& prediction_layers() const;
     std::string name() const;  // the path, or "llama-3-8b q8_0, synthetic weights"
 
     // The methods below may be called from any thread. The first call loads; if that fails, so do later ones.
@@ -70,7 +70,7 @@ class LanguageModel {
     ModelChoice choice_;
     std::unique_ptr<ModelSource> source_;
     mutable std::mutex mutex_;  // of what follows
-    mutable std::unique_ptr<ModelSource> prediction_layer_;
+    mutable std::unique_ptr<ModelSource> prediction_layers_;
     mutable std::unique_ptr<Tokenizer> tokenizer_;
     mutable std::optional<ChatTemplate> template_;
 };

@@ -23,7 +23,10 @@ ModelDrafterSettings Session::drafter_settings(ReplicaPasses& draft) const {
         settings.vocabulary = std::min(settings.vocabulary, config.vocab);
     settings.end_ids = model_.config().eos_ids;
     settings.pace = draft.measured_step_pace();
-    if (config.prediction) settings.hidden_rows = replica_.plan().pages * kv_page_tokens;
+    if (config.prediction) {
+        settings.hidden_rows = replica_.plan().pages * kv_page_tokens;
+        settings.layers = static_cast<int>(config.layers);
+    }
     return settings;
 }
 

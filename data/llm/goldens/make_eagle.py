@@ -139,7 +139,7 @@ def make(name, out):
         head = Head(head_config, parts, weights["model.embed_tokens.weight"], chosen)
         logits, chain = head.predict(tokens, states)
         rms = logits.square().mean().sqrt().item()
-        margin = least_margin(logits)
+        margin = least_margin(logits[-CHAIN - 1 :])
         if margin > LEAST_MARGIN * rms and len(set(chain.tolist())) > 1:
             break
     else:

@@ -1,14 +1,17 @@
-"""Makes small random models with a layer that predicts further tokens (MTP), and what it predicts, in fp32 with the decoder layers of transformers.
+"""Makes small random models with layers that predict further tokens (MTP), and what they predict, in fp32 with the decoder layers of transformers.
 
 usage: make_mtp.py OUT_FOLDER [MODEL ...]     (needs torch, transformers, safetensors)
 
 OUT/<model>/ is a Hugging Face folder without a tokenizer, and in it
   golden.json      {"prompt": ids, "greedy": ids, "chain": ids, "predictions": {"file", "dtype", "shape": [rows, vocabulary], "rms"}}
-  predictions.f32  little-endian fp32. For the n tokens of prompt + greedy, row t < n - 1 holds the layer's logits of token t + 2, from
-                   the hidden state of token t and token t + 1. The rows behind them continue after chain[0], chain[1] ...: each reads
-                   the token that the row before it finds the likeliest, and the hidden state of that row.
-"greedy" continues the prompt by the model itself. The layer follows arXiv:2412.19437, section 2.2; hidden states are those behind the last norm,
-as in SGLang (deepseek_nextn.py, logits_processor.py). The script checks that each input of the layer matters.
+  predictions.f32  little-endian fp32. For the n tokens of prompt + greedy, row t < n - 1 holds the first layer's logits of token t + 2,
+                   from the hidden state of token t and token t + 1. As many rows of each further layer k follow: row t holds its
+                   logits of token t + k + 2, from the hidden state of row t in the layer before it and token t + k + 1. Tokens behind
+                   the n are chain[0] ... chain[k - 1], which the last rows of the layers before find the likeliest. The rows
+                   behind these continue in the last layer: each reads the token that the row before it finds the likeliest, and the
+                   hidden state of that row.
+"greedy" continues the prompt by the model itself. The layers follow arXiv:2412.19437, section 2.2; hidden states are those behind the last norm,
+as in SGLang (deepseek_nextn.py, logits_processor.py). The script checks that each input of a layer matters.
 """
 
 import os
@@ -38,6 +41,7 @@ MODELS = {
     "glm4_moe_mtp": GLM4_MOE | SMALL | {"n_routed_experts": 6, "num_experts_per_tok": 2},
     # It has a head of its own.
     "deepseek_v3_mtp": DEEPSEEK3 | SMALL | {"n_routed_experts": 8},
+    "glm4_moe_two_mtp": GLM4_MOE | SMALL | {"n_routed_experts": 6, "num_experts_per_tok": 2, "num_nextn_predict_layers": 2},
 }
 PARTS = ("eh_proj.weight", "enorm.weight", "hnorm.weight", "shared_head.norm.weight")
 
@@ -53,10 +57,10 @@ def rms_norm(x, weight, eps):
 
 
 class Layer:
-    """The prediction layer: the last decoder layer of `whole`, a model with one layer more, and the parts before and behind it."""
+    """A prediction layer: a decoder layer of a model that has them as further layers, and the parts before and behind it."""
 
-    def __init__(self, whole, parts, head, eps):
-        self.whole, self.parts, self.head, self.eps = whole, parts, head.float(), eps
+    def __init__(self, whole, decoder_layer, parts, head, eps):
+        self.whole, self.decoder_layer, self.parts, self.head, self.eps = whole, decoder_layer, parts, head.float(), eps
 
     def joined(self, tokens, hidden):
         embedded = rms_norm(self.whole.model.embed_tokens(tokens), self.parts["enorm.weight"], self.eps)
@@ -69,32 +73,38 @@ class Layer:
         positions = torch.arange(x.shape[1])[None]
         mask = torch.full((x.shape[1], x.shape[1]), float("-inf")).triu(1)[None, None]
         rotary = self.whole.model.rotary_emb(x, positions)
-        x = self.whole.model.layers[-1](x, attention_mask=mask, position_ids=positions, position_embeddings=rotary)
+        x = self.decoder_layer(x, attention_mask=mask, position_ids=positions, position_embeddings=rotary)
         x = x[0] if isinstance(x, tuple) else x
         return rms_norm(x[0], self.parts["shared_head.norm.weight"], self.eps)
 
-    def predict(self, tokens, hidden):
-        """hidden: of all tokens. Returns all logits and the chain."""
-        rows = self.joined(tokens[1:], hidden[:-1])
-        normed = self.run(rows)
-        logits, chain = [normed @ self.head.T], []
-        for _ in range(CHAIN):
-            chain.append(logits[-1][-1].argmax())
-            rows = torch.cat([rows, self.joined(chain[-1][None], normed[-1:])])
-            normed = self.run(rows)
-            logits.append(normed[-1:] @ self.head.T)
-        return torch.cat(logits), torch.stack(chain)
+
+def predict(layers, tokens, hidden):
+    """hidden: of all tokens. Returns the logits in pieces, of which the last rows decide, and the chain of these decisions."""
+    following, normed = tokens, hidden[:-1]
+    logits, chain = [], []
+    for layer in layers:
+        following = torch.cat([following[1:], *(last[None] for last in chain[-1:])])
+        rows = layer.joined(following, normed)
+        normed = layer.run(rows)
+        logits.append(normed @ layer.head.T)
+        chain.append(logits[-1][-1].argmax())
+    while len(chain) <= CHAIN:
+        rows = torch.cat([rows, layers[-1].joined(chain[-1][None], normed[-1:])])
+        normed = layers[-1].run(rows)
+        logits.append(normed[-1:] @ layers[-1].head.T)
+        chain.append(logits[-1][-1].argmax())
+    return logits, torch.stack(chain[:CHAIN])
 
 
-def gap_of_experts(model, layer, tokens, hidden):
+def gap_of_experts(model, layers, tokens, hidden):
     """Returns the least distance between the scores of a row's last expert and the next one, and between those of its groups, in the
-    model and in its prediction layer."""
+    model and in its prediction layers."""
     gaps = []
 
     def measure(router, inputs, _):
         x = inputs[0].reshape(-1, router.weight.shape[1])
         scores = (x @ router.weight.float().T).sigmoid() + router.e_score_correction_bias
-        config = layer.whole.config
+        config = model.config
         if config.n_group > config.topk_group:
             of_groups = scores.view(len(x), config.n_group, -1).topk(2).values.sum(-1)
             best = of_groups.topk(config.topk_group + 1).values
@@ -104,20 +114,21 @@ def gap_of_experts(model, layer, tokens, hidden):
         top = scores.topk(config.num_experts_per_tok + 1).values
         gaps.append((top[:, -2] - top[:, -1]).min().item())
 
-    routers = [each.mlp.gate for each in model.model.layers if hasattr(each.mlp, "gate")] + [layer.whole.model.layers[-1].mlp.gate]
+    routers = [each.mlp.gate for each in model.model.layers if hasattr(each.mlp, "gate")]
+    routers += [layer.decoder_layer.mlp.gate for layer in layers]
     hooks = [router.register_forward_hook(measure) for router in routers]
     model.model(tokens[None])
-    layer.predict(tokens, hidden)
+    predict(layers, tokens, hidden)
     for hook in hooks:
         hook.remove()
     return min(gaps)
 
 
-def check(name, layer, tokens, hidden, logits):
-    last_norm = layer.whole.model.norm.weight.float()
+def check(name, model, layers, tokens, hidden, logits):
+    last_norm = model.model.norm.weight.float()
     others = {"hidden states": hidden.roll(1, 0), "the last norm": hidden / last_norm}
     for what, other in others.items():
-        difference = nmse(layer.predict(tokens, other)[0][: len(tokens) - 1], logits[: len(tokens) - 1])
+        difference = nmse(predict(layers, tokens, other)[0][0], logits[0])
         print(f"{name}: NMSE with other {what}: {difference:.3g}")
         if difference < LEAST_DIFFERENCE:
             raise RuntimeError(f"{name}: {what} hardly matter")
@@ -129,9 +140,9 @@ def with_greedy(model, prompt):
     return model.generate(prompt[None], attention_mask=torch.ones_like(prompt[None]), **settings)[0]
 
 
-def least_margin(logits):
-    """Between the two best tokens, in the rows of the chain."""
-    two = logits[-CHAIN - 1 :].topk(2, dim=-1).values
+def least_margin(rows):
+    """Between the two best tokens of each row."""
+    two = rows.topk(2, dim=-1).values
     return (two[:, 0] - two[:, 1]).min().item()
 
 
@@ -143,40 +154,45 @@ def write_predictions(folder, tokens, logits, chain):
 
 def make(name, out):
     config = MODELS[name]
-    layers, dtype = config["num_hidden_layers"], getattr(torch, config["torch_dtype"])
-    more = config | {"num_hidden_layers": layers + 1}
-    own, size = f"model.layers.{layers}.", config["hidden_size"]
+    count, dtype, size = config["num_hidden_layers"], getattr(torch, config["torch_dtype"]), config["hidden_size"]
+    further = config["num_nextn_predict_layers"]
+    more = config | {"num_hidden_layers": count + further}
+    prefixes = [f"model.layers.{count + i}." for i in range(further)]
     for seed in range(1000):
         generator = torch.Generator().manual_seed(seed)
         weights = random_weights(shapes_of(more), generator, dtype, norm_mean=1.0)
-        parts = random_weights({p: (size, 2 * size) if p == PARTS[0] else (size,) for p in PARTS}, generator, dtype, norm_mean=1.0)
+        shapes = {part: (size, 2 * size) if part == PARTS[0] else (size,) for part in PARTS}
+        parts = [random_weights(shapes, generator, dtype, norm_mean=1.0) for _ in prefixes]
         head = weights["lm_head.weight"]
         if name.startswith("deepseek"):
             head = random_weights({"lm_head.weight": tuple(head.shape)}, generator, dtype, norm_mean=1.0)["lm_head.weight"]
         prompt = torch.randint(3, config["vocab_size"], (PROMPT,), generator=generator)
-        model = build(config, {k: w for k, w in weights.items() if not k.startswith(own)})
+        model = build(config, {k: w for k, w in weights.items() if not k.startswith(tuple(prefixes))})
         tokens = with_greedy(model, prompt)
         hidden = model.model(tokens[None]).last_hidden_state[0]
-        layer = Layer(build(more, weights), parts, head, config["rms_norm_eps"])
-        logits, chain = layer.predict(tokens, hidden)
-        rms = logits.square().mean().sqrt().item()
-        margin = least_margin(logits)
-        if margin > LEAST_MARGIN * rms and len(set(chain.tolist())) > 1 and gap_of_experts(model, layer, tokens, hidden) > LEAST_GAP:
+        whole = build(more, weights)
+        layers = [Layer(whole, whole.model.layers[count + i], each, head, config["rms_norm_eps"]) for i, each in enumerate(parts)]
+        logits, chain = predict(layers, tokens, hidden)
+        rms = torch.cat(logits).square().mean().sqrt().item()
+        margin = least_margin(torch.stack([piece[-1] for piece in logits]))
+        if margin > LEAST_MARGIN * rms and len(set(chain.tolist())) > 1 and gap_of_experts(model, layers, tokens, hidden) > LEAST_GAP:
             break
     else:
         raise RuntimeError(f"{name}: no seed with a margin of {LEAST_MARGIN}")
     print(f"{name}: seed {seed}, rms {rms:.2f}, least margin {margin:.2f}")
-    check(name, layer, tokens, hidden, logits)
+    check(name, model, layers, tokens, hidden, logits)
 
     folder = os.path.join(out, name)
     os.makedirs(folder, exist_ok=True)
-    stored = published(weights, config) | {own + part: weight for part, weight in parts.items()}
-    stored[own + "shared_head.head.weight"] = head.clone()
-    if not name.startswith("deepseek"):
-        stored[own + "embed_tokens.weight"] = weights["model.embed_tokens.weight"].clone()
+    stored = published(weights, config)
+    for own, each in zip(prefixes, parts, strict=True):
+        stored |= {own + part: weight for part, weight in each.items()}
+        stored[own + "shared_head.head.weight"] = head.clone()
+        if not name.startswith("deepseek"):
+            stored[own + "embed_tokens.weight"] = weights["model.embed_tokens.weight"].clone()
     write_json(os.path.join(folder, "config.json"), config)
     write_weights(folder, stored, False)
-    write_predictions(folder, tokens, logits, chain)
+    write_predictions(folder, tokens, torch.cat(logits), chain)
 
 
 if __name__ == "__main__":
