@@ -1,5 +1,5 @@
 // Experts of some layers in host memory, for models whose experts do not fit into a GPU's memory. Cores
-// compute them from the weights as they are in the file; everything else of the layer stays on the device.
+// compute them; everything else of the layer stays on the device.
 #pragma once
 
 #include <cstdint>

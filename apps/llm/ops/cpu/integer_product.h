@@ -258,10 +258,11 @@ struct RowSink {
 };
 
 constexpr int strip_registers = strip_rows / lane_count;
+static_assert(strip_registers >= 1 && product_weights % strip_rows == 0);
 
-// Requests what follows in memory: a strip's blocks lie one after the other. Small blocks are read in the
-// order of memory, which the processor foresees as well. Large ones are not, and what is requested for them
-// far ahead goes to the second-level cache.
+// Prefetches what follows in memory: a strip's blocks lie one after the other. Blocks of 32 weights are read
+// in the order of memory. Blocks of 256 are not, and their many requests at once would fill the first-level
+// cache's buffers, so they go to the second-level cache.
 template <WeightFormat format>
 VOLTPILE_INLINE void prefetch_strip(Bytes at) {
     constexpr int locality = Unpack<format>::blocks == 1 ? 3 : 2;
@@ -317,6 +318,7 @@ void multiply_strips(const Product& p, std::int64_t first) {
         for (int u = 0; u < registers; ++u) {
             for (int b = 0; b < blocks; b += Block::blocks) {
                 PanelSink sink{panel, b, u};
+                if (blocks_of[u].first_lane == 0) prefetch_strip<format>(blocks_of[u].at);
                 Block::unpack(blocks_of[u], sink);
                 blocks_of[u].advance(Block::bytes);
             }

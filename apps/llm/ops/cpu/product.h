@@ -209,7 +209,7 @@ template <int format = 0>
 void product(const Product& p) {
     if constexpr (format < static_cast<int>(kWeightFormats.size())) {
         constexpr auto candidate = static_cast<WeightFormat>(format);
-        // Those of integer_product come packed.
+        // integer_product multiplies these formats, which are packed.
         constexpr bool mine = simd_level == CpuLevel::Baseline || !has_integer_product(candidate);
         if constexpr (mine) {
             if (p.format == candidate) return product_of<candidate>(p);

@@ -37,16 +37,24 @@ void pack_strip(WeightFormat format, const std::byte* from, std::size_t stride, 
     }
 }
 
-void unpack_row(WeightFormat format, const std::byte* strip, std::int64_t row, std::int64_t columns,
-                std::byte* to) {
+void unpack_rows(WeightFormat format, const std::byte* strip, std::int64_t begin, std::int64_t end,
+                 std::int64_t columns, std::byte* to) {
     const WeightFormatInfo& of = info(format);
-    const auto r = static_cast<std::size_t>(row);
+    const std::size_t stride = row_bytes(format, static_cast<std::size_t>(columns));
+    const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
     const std::size_t blocks = static_cast<std::size_t>(columns) / of.block_size;
     for (std::size_t b = 0; b < blocks; ++b, to += of.block_bytes, strip += strip_rows * of.block_bytes) {
         for_each_unit(
-            of, [&](std::size_t offset) { std::memcpy(to + offset, strip + strip_rows * offset + 4 * r, 4); },
+            of,
+            [&](std::size_t offset) {
+                const std::byte* const from = strip + strip_rows * offset + 4 * first;
+                for (std::size_t r = 0; r < count; ++r)
+                    std::memcpy(to + r * stride + offset, from + 4 * r, 4);
+            },
             [&](std::size_t offset, std::size_t bytes) {
-                std::memcpy(to + offset, strip + strip_rows * offset + bytes * r, bytes);
+                const std::byte* const from = strip + strip_rows * offset + bytes * first;
+                for (std::size_t r = 0; r < count; ++r)
+                    std::memcpy(to + r * stride + offset, from + bytes * r, bytes);
             });
     }
 }

@@ -27,8 +27,8 @@ constexpr std::size_t bytes_in_strips(WeightFormat format, std::int64_t rows, st
 void pack_strip(WeightFormat format, const std::byte* from, std::size_t stride, std::int64_t rows,
                 std::int64_t columns, std::byte* to);
 
-// Writes a row of a packed strip in the layout of files.
-void unpack_row(WeightFormat format, const std::byte* strip, std::int64_t row, std::int64_t columns,
-                std::byte* to);
+// Writes rows [begin, end) of a packed strip to `to` in the layout of files, contiguously.
+void unpack_rows(WeightFormat format, const std::byte* strip, std::int64_t begin, std::int64_t end,
+                 std::int64_t columns, std::byte* to);
 
 }  // namespace voltpile::llm

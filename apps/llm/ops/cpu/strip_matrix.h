@@ -12,7 +12,8 @@ namespace voltpile::llm {
 
 class StripMatrix final : public HostWeights {
   public:
-    // Copies the source, with all threads of the team. Throws DeviceError if there is too little memory.
+    // Copies the source, with all threads of the team, and hands the pages of mapped files back to the
+    // kernel. Throws DeviceError if the system gives no memory.
     StripMatrix(const MatrixSource& source, WeightSlabs& slabs, CpuTeam& team);
 
     const std::byte* strips() const { return strips_.get(); }

@@ -26,7 +26,7 @@ std::shared_ptr<std::byte> WeightSlabs::allocate(std::size_t bytes) {
         const std::size_t size = rounded(std::max(bytes, slab_bytes), large_page);
         void* const memory = std::aligned_alloc(large_page, size);
         if (memory == nullptr) throw DeviceError(fmt::format("no memory for {} bytes of weights", size));
-        ::madvise(memory, size, MADV_HUGEPAGE);  // a wish: without it, everything works with small pages
+        ::madvise(memory, size, MADV_HUGEPAGE);  // only a hint
         slab_.reset(static_cast<std::byte*>(memory), std::free);
         size_ = size;
         used_ = 0;

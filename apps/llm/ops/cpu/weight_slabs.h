@@ -9,8 +9,8 @@ namespace voltpile::llm {
 
 class WeightSlabs {
   public:
-    // Returns memory aligned to 64 bytes, which begins anywhere in a slab that is freed with the last of its
-    // pieces. Throws DeviceError if there is too little.
+    // Returns a piece of a slab, aligned to 64 bytes. A slab is freed when its last piece is. Throws
+    // DeviceError if the system gives no memory.
     std::shared_ptr<std::byte> allocate(std::size_t bytes);
 
   private:

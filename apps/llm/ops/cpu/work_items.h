@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "llm/ops/cpu/kernels.h"
+#include "llm/ops/cpu/strip_layout.h"
 
 namespace voltpile::llm {
 
@@ -14,8 +15,8 @@ namespace voltpile::llm {
 // weights of an item have not been prefetched.
 inline std::int64_t weights_of_item(std::int64_t matrix_rows, std::int64_t rows, int threads) {
     if (rows >= 8) return product_weights;
-    constexpr std::int64_t step = 16;  // what the kernel multiplies at once
-    return std::clamp(matrix_rows / (16 * threads) / step * step, step, 16 * step);
+    return std::clamp<std::int64_t>(matrix_rows / (16 * threads) / strip_rows * strip_rows, strip_rows,
+                                    16 * strip_rows);
 }
 
 inline std::int64_t items_of(std::int64_t matrix_rows, std::int64_t rows, int threads) {

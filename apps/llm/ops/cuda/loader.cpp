@@ -15,8 +15,8 @@ namespace voltpile::llm {
 
 namespace {
 constexpr std::size_t copying_threads = 4;
-}  // namespace
 
+// Writes rows [begin, end) of the source to `host` in sent_format(), contiguously.
 void read_rows(const MatrixSource& source, std::int64_t begin, std::int64_t end, std::byte* host) {
     const WeightFormat format = sent_format(source.format);
     const std::size_t packed = row_bytes(format, static_cast<std::size_t>(source.columns));
@@ -32,6 +32,8 @@ void read_rows(const MatrixSource& source, std::int64_t begin, std::int64_t end,
             convert_row(source.format, from, source.columns, format, host);
     }
 }
+
+}  // namespace
 
 DeviceMatrix planes_in(const std::byte* memory, WeightFormat format, std::int64_t rows,
                        std::int64_t columns) {

@@ -52,9 +52,6 @@ class LoadStaging {
 // plane_bytes().total() bytes.
 DeviceMatrix planes_in(const std::byte* memory, WeightFormat format, std::int64_t rows, std::int64_t columns);
 
-// Writes rows [begin, end) of the source to `host` in sent_format(), contiguously.
-void read_rows(const MatrixSource& source, std::int64_t begin, std::int64_t end, std::byte* host);
-
 // Copies the blocks to the GPU and repacks them, see matrix.h. The source has been read on return. scratch:
 // GPU memory. Throws DeviceError if the matrix is too large for the kernels or the GPU's memory.
 std::unique_ptr<WeightMatrix> load_cuda_matrix(const MatrixSource& source, SlabMemory& slabs,

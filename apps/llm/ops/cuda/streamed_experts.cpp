@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "llm/ops/convert_row.h"
+#include "llm/ops/cpu/strip_layout.h"
 #include "llm/ops/cuda/repack.h"
 #include "llm/ops/host_ops.h"
 
@@ -37,12 +38,10 @@ std::size_t bytes_of(const HostExpertLayer& layer) {
 void read_rows_to_send(const HostWeights& from, std::int64_t begin, std::int64_t end, std::byte* to) {
     const WeightFormat format = sent_format(from.format());
     if (format == from.format()) return from.read_rows(begin, end, to);
-    const auto columns = static_cast<std::size_t>(from.columns());
-    std::vector<std::byte> row(row_bytes(from.format(), columns));
-    for (std::int64_t r = begin; r < end; ++r, to += row_bytes(format, columns)) {
-        from.read_rows(r, r + 1, row.data());
-        convert_row(from.format(), row.data(), from.columns(), format, to);
-    }
+    // Formats that are converted are never packed.
+    const std::size_t bytes = row_bytes(format, static_cast<std::size_t>(from.columns()));
+    for (std::int64_t r = begin; r < end; ++r, to += bytes)
+        convert_row(from.format(), host(from).row(r), from.columns(), format, to);
 }
 
 }  // namespace
@@ -88,7 +87,8 @@ ExpertMatrices StreamedExperts::place(const ExpertWeights& experts, std::byte*& 
 void StreamedExperts::add(const WeightMatrix& from, const DeviceMatrix& to) {
     const std::size_t packed =
         row_bytes(sent_format(from.format()), static_cast<std::size_t>(from.columns()));
-    const auto each = static_cast<std::int64_t>(std::max<std::size_t>(1, part_bytes / packed));
+    constexpr std::size_t rows = strip_rows;  // whole strips are unpacked at once
+    const auto each = static_cast<std::int64_t>(std::max(rows, part_bytes / packed / rows * rows));
     for (std::int64_t begin = 0; begin < from.rows(); begin += each) {
         const std::int64_t end = std::min(from.rows(), begin + each);
         const std::size_t bytes = rounded(static_cast<std::size_t>(end - begin) * packed);
