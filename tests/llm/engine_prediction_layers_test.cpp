@@ -150,6 +150,8 @@ class PredictionLayersDrafterTest : public testing::TestWithParam<Case> {
         const int common = static_cast<int>(random_() % 40), all = 1 + static_cast<int>(random_() % 60);
         for (int i = 0; i < all; ++i)
             sequence.tokens.push_back(i < common ? (i * i + 3) % kVocabulary : any_token());
+        // Pages of layers depend on tokens before those of their rows, too.
+        if (all > 2 && random_() % 2 == 0) sequence.tokens[1 + random_() % 2] = any_token();
         know(sequence);
     }
     void know(const Sequence& sequence) {
