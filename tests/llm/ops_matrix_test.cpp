@@ -119,7 +119,7 @@ TEST(CpuOpsTest, ProductsKeepWhatIsNotFinite) {
                 x[columns + 300] = bad;
                 CpuOps ops({-1}, cpu_kernels(level));
                 const auto matrix = ops.load_matrix(
-                    {format, weights_count, columns, row_bytes(format, columns), bytes.data(), true});
+                    {format, weights_count, columns, row_bytes(format, columns), bytes.data(), false});
                 std::vector<float> out(static_cast<std::size_t>(rows * weights_count));
                 ops.matmul(HiddenRows{x.data(), rows, columns}, *matrix,
                            FloatRows{out.data(), rows, weights_count});
@@ -324,7 +324,7 @@ TEST(CpuOpsTest, RowsDoNotDependOnEachOther) {
                 CpuOps ops(std::vector<int>(static_cast<std::size_t>(threads), -1), cpu_kernels(level));
                 const auto matrix = ops.load_matrix(
                     {entry.format, weights_count, columns,
-                     row_bytes(entry.format, static_cast<std::size_t>(columns)), bytes.data(), true});
+                     row_bytes(entry.format, static_cast<std::size_t>(columns)), bytes.data(), false});
                 std::vector<float> out(static_cast<std::size_t>(count * weights_count));
                 ops.matmul(HiddenRows{x.data() + first * columns, count, columns}, *matrix,
                            FloatRows{out.data(), count, weights_count});
@@ -365,7 +365,7 @@ TEST(CpuOpsTest, IntegerProductsDoNotDependOnTheLevel) {
         for (const CpuKernels& kernels : with_integers) {
             CpuOps ops({-1}, kernels);
             const auto matrix = ops.load_matrix(
-                {format, weights_count, columns, row_bytes(format, columns), bytes.data(), true});
+                {format, weights_count, columns, row_bytes(format, columns), bytes.data(), false});
             std::vector<float> out(static_cast<std::size_t>(rows * weights_count));
             ops.matmul(HiddenRows{x.data(), rows, columns}, *matrix,
                        FloatRows{out.data(), rows, weights_count});
