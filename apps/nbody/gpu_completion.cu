@@ -1,5 +1,5 @@
-// Computes the fields of points from the records of their ends: one thread for each point. It keeps the bodies
-// in arrays in memory, which it reads and writes once; a namespace of its own says so.
+// Computes the fields of points from the records of their ends: one thread for each point. It keeps the
+// bodies in arrays in memory, which it reads and writes once; a namespace of its own says so.
 #define VOLTPILE_TARGET rolled
 #include "nbody/gpu_kernel.h"
 #include "nbody/gpu_lane.cuh"
