@@ -74,8 +74,13 @@ class BenchLlm(Case):
             self.assertEqual(list(file["batch"].values), [row["batch"] for row in measurements["rows"]])
 
     def test_weights_of_mapped_files_are_not_loaded(self):
-        out, _ = self.voltpile("bench", "llm", MODELS / "tiny-q8_0.gguf", *SMALL)
+        out, _ = self.voltpile("bench", "llm", MODELS / "tiny-f16.gguf", *SMALL)
         self.assertIn("the weights stay in the mapped files", out)
+
+    def test_weights_that_cores_pack_are_loaded(self):
+        out, _ = self.voltpile("bench", "llm", MODELS / "tiny-q8_0.gguf", *SMALL)
+        packs = "AVX" in out  # with the baseline's instructions, nothing is packed
+        self.assertEqual(packs, "the weights stay in the mapped files" not in out)
 
     def test_load(self):
         load = ("--requests", "12", "--prompt-lengths", "5:60", "--generate-lengths", "4:9", "--sequences", "6", "--cpu")

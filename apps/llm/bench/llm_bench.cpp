@@ -16,6 +16,7 @@
 #include "llm/bench/pass_profile.h"
 #include "llm/model/model_files.h"
 #include "llm/model/model_memory.h"
+#include "llm/ops/cpu/kernels.h"
 #include "llm/replica/rank_ops.h"
 #include "llm/session/session.h"
 #include "measure/gpu_rates.h"
@@ -77,9 +78,11 @@ class LlmBench {
         const TeamPlan& teams = replica_.plan().plan.teams;
         result_.model = session_.model().name();
         result_.processor = replica_.describe();
+        const bool packs = cpu_kernels(cpu_level()).integer_product != nullptr;
         result_.in_files =
-            rank_.device < 0 &&
-            std::ranges::all_of(model_.tensors(), [](const ModelTensor& t) { return t.data != nullptr; });
+            rank_.device < 0 && std::ranges::all_of(model_.tensors(), [packs](const ModelTensor& t) {
+                return t.data != nullptr && !(packs && has_integer_product(t.format));
+            });
         result_.tensor = teams.tensor;
         result_.pipeline = teams.pipeline;
         result_.weight_bytes = weights_of_pass(model_, replica_.plan());
