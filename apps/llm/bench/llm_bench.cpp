@@ -78,10 +78,10 @@ class LlmBench {
         const TeamPlan& teams = replica_.plan().plan.teams;
         result_.model = session_.model().name();
         result_.processor = replica_.describe();
-        const bool packs = cpu_kernels(cpu_level()).integer_product != nullptr;
+        const CpuKernels kernels = cpu_kernels(cpu_level());
         result_.in_files =
-            rank_.device < 0 && std::ranges::all_of(model_.tensors(), [packs](const ModelTensor& t) {
-                return t.data != nullptr && !(packs && has_integer_product(t.format));
+            rank_.device < 0 && std::ranges::all_of(model_.tensors(), [&](const ModelTensor& t) {
+                return t.data != nullptr && !by_integers(kernels, t.format);
             });
         result_.tensor = teams.tensor;
         result_.pipeline = teams.pipeline;

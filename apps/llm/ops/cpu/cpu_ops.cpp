@@ -42,12 +42,9 @@ void CpuOps::rms_norm(FloatRows x, const float* weight, float eps, SentinelPlace
 }
 
 std::unique_ptr<WeightMatrix> CpuOps::load_matrix(const MatrixSource& source) {
-    if (by_integers(source.format)) return std::make_unique<StripMatrix>(source, weight_slabs_, team_);
+    if (llm::by_integers(kernels_, source.format))
+        return std::make_unique<StripMatrix>(source, weight_slabs_, team_);
     return HostOps::load_matrix(source);
-}
-
-bool CpuOps::by_integers(WeightFormat format) const {
-    return kernels_.integer_product != nullptr && has_integer_product(format);
 }
 
 void CpuOps::quantize_rows(FloatRows x) {

@@ -78,8 +78,7 @@ class CpuOps : public HostOps {
         const float* up_bias = nullptr;
     };
 
-    bool by_integers(WeightFormat format) const;
-    bool by_integers(const WeightMatrix& weight) const { return by_integers(weight.format()); }
+    bool by_integers(const WeightMatrix& weight) const { return llm::by_integers(kernels_, weight.format()); }
     // Quantizes x to quantized_.
     void quantize_rows(FloatRows x);
     // x: the first rows of which the quantized_ are from quantized_row on.

@@ -89,6 +89,11 @@ struct CpuKernels {
     void (*to_half)(const float* from, std::uint16_t* to, std::int64_t count);
 };
 
+// Whether products with these weights are made of integers; CpuOps packs such weights at loading.
+inline bool by_integers(const CpuKernels& kernels, WeightFormat format) {
+    return kernels.integer_product != nullptr && has_integer_product(format);
+}
+
 // Defined in kernels.cpp, which is compiled once for each level.
 template <CpuLevel level>
 CpuKernels compiled_cpu_kernels();

@@ -1,18 +1,20 @@
 #include "llm/ops/cpu/strip_layout.h"
 
 #include <cstring>
+#include <type_traits>
 
 namespace voltpile::llm {
 namespace {
 
-// Calls body(offset) for each unit of 4 bytes of a block and odd(offset, bytes) for the one of less.
-template <class Four, class Odd>
-void for_each_unit(const WeightFormatInfo& format, const Four& four, const Odd& odd) {
+// Calls body(offset, bytes) for each unit of a block. bytes: the constant 4, or the number of those of the
+// shorter unit.
+template <class Body>
+void for_each_unit(const WeightFormatInfo& format, const Body& body) {
     const std::size_t left = format.block_bytes % 4;
     const bool first = format.block_size == 32;
-    const std::size_t begin = first ? left : 0;
-    if (left != 0) odd(first ? 0 : format.block_bytes - left, left);
-    for (std::size_t offset = begin; offset + 4 <= format.block_bytes; offset += 4) four(offset);
+    if (left != 0) body(first ? 0 : format.block_bytes - left, left);
+    for (std::size_t offset = first ? left : 0; offset + 4 <= format.block_bytes; offset += 4)
+        body(offset, std::integral_constant<std::size_t, 4>());
 }
 
 }  // namespace
@@ -23,18 +25,11 @@ void pack_strip(WeightFormat format, const std::byte* from, std::size_t stride, 
     const auto count = static_cast<std::size_t>(rows);
     const std::size_t blocks = static_cast<std::size_t>(columns) / of.block_size;
     if (rows < strip_rows) std::memset(to, 0, bytes_in_strips(format, strip_rows, columns));
-    for (std::size_t b = 0; b < blocks; ++b, from += of.block_bytes, to += strip_rows * of.block_bytes) {
-        for_each_unit(
-            of,
-            [&](std::size_t offset) {
-                for (std::size_t r = 0; r < count; ++r)
-                    std::memcpy(to + strip_rows * offset + 4 * r, from + r * stride + offset, 4);
-            },
-            [&](std::size_t offset, std::size_t bytes) {
-                for (std::size_t r = 0; r < count; ++r)
-                    std::memcpy(to + strip_rows * offset + bytes * r, from + r * stride + offset, bytes);
-            });
-    }
+    for (std::size_t b = 0; b < blocks; ++b, from += of.block_bytes, to += strip_rows * of.block_bytes)
+        for_each_unit(of, [&](std::size_t offset, auto bytes) {
+            for (std::size_t r = 0; r < count; ++r)
+                std::memcpy(to + strip_rows * offset + bytes * r, from + r * stride + offset, bytes);
+        });
 }
 
 void unpack_rows(WeightFormat format, const std::byte* strip, std::int64_t begin, std::int64_t end,
@@ -43,20 +38,12 @@ void unpack_rows(WeightFormat format, const std::byte* strip, std::int64_t begin
     const std::size_t stride = row_bytes(format, static_cast<std::size_t>(columns));
     const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
     const std::size_t blocks = static_cast<std::size_t>(columns) / of.block_size;
-    for (std::size_t b = 0; b < blocks; ++b, to += of.block_bytes, strip += strip_rows * of.block_bytes) {
-        for_each_unit(
-            of,
-            [&](std::size_t offset) {
-                const std::byte* const from = strip + strip_rows * offset + 4 * first;
-                for (std::size_t r = 0; r < count; ++r)
-                    std::memcpy(to + r * stride + offset, from + 4 * r, 4);
-            },
-            [&](std::size_t offset, std::size_t bytes) {
-                const std::byte* const from = strip + strip_rows * offset + bytes * first;
-                for (std::size_t r = 0; r < count; ++r)
-                    std::memcpy(to + r * stride + offset, from + bytes * r, bytes);
-            });
-    }
+    for (std::size_t b = 0; b < blocks; ++b, to += of.block_bytes, strip += strip_rows * of.block_bytes)
+        for_each_unit(of, [&](std::size_t offset, auto bytes) {
+            const std::byte* const from = strip + strip_rows * offset + bytes * first;
+            for (std::size_t r = 0; r < count; ++r)
+                std::memcpy(to + r * stride + offset, from + bytes * r, bytes);
+        });
 }
 
 }  // namespace voltpile::llm
