@@ -85,25 +85,15 @@ void bench_products(Bench& bench, double read_gbs) {
 }
 
 void bench_attention(Bench& bench, double read_gbs) {
-    fmt::print("\nattention  cache sequences new context       us   % of read rate, TFLOP/s\n");
+    fmt::print("\nattention  cache sequences new context       us   % of read rate, TFLOP/s; us with RoPE\n");
     struct Case {
         int count, fresh, context;
     };
-    for (const Case c : {Case{1, 1, 128},
-                         {1, 1, 512},
-                         {1, 1, 2048},
-                         {1, 1, 8192},
-                         {1, 1, 32768},
-                         {8, 1, 2048},
-                         {32, 1, 2048},
-                         {128, 1, 512},
-                         {1, 512, 512},
-                         {1, 512, 8192},
-                         {1, 16, 32768},
-                         {1, 32, 32768},
-                         {1, 128, 32768},
-                         {1, 2048, 2048},
-                         {8, 64, 512}}) {
+    for (const Case c :
+         {Case{1, 1, 128}, {1, 1, 512},     {1, 1, 2048},    {1, 1, 8192},  {1, 1, 32768},  {8, 1, 512},
+          {8, 1, 2048},    {16, 1, 512},    {32, 1, 320},    {32, 1, 2048}, {64, 1, 320},   {128, 1, 320},
+          {128, 1, 512},   {128, 1, 7168},  {256, 1, 320},   {1, 512, 512}, {1, 512, 8192}, {1, 16, 32768},
+          {1, 32, 32768},  {1, 128, 32768}, {1, 2048, 2048}, {8, 64, 512}}) {
         for (const KvElement element : {KvElement::F16, KvElement::I8, KvElement::I4}) {
             const Sequences s = sequences(bench, c.count, c.fresh, c.context, element);
             const QkvSettings qkv_settings = settings(bench);
@@ -111,16 +101,19 @@ void bench_attention(Bench& bench, double read_gbs) {
                              out = bench.halves(c.count * c.fresh, hidden);
             const int times = 8;
             const double us = bench.us([&] {
-                for (int i = 0; i < times; ++i) {
+                for (int i = 0; i < times; ++i)
                     bench.ops->attention(qkv, qkv_settings, s.view, s.cache, {0.088f}, out);
-                }
+            }) / times;
+            const double with_rope = bench.us([&] {
+                for (int i = 0; i < times; ++i)
+                    bench.ops->attend(qkv, qkv_settings, s.view, s.cache, {0.088f}, out);
             }) / times;
             const double bytes =
                 2.0 * c.count * c.context * kv_heads * static_cast<double>(kv_head_bytes(element, head_dim));
             const double operations = 4.0 * c.count * c.fresh * (c.context - c.fresh / 2.0) * hidden;
-            fmt::print("           {:>5} {:>9} {:>3} {:>7} {:>8.1f}   {:>3.0f}%  {:.0f}T\n", name(element),
-                       c.count, c.fresh, c.context, us, bytes / us / 1e3 / read_gbs * 100,
-                       operations / us / 1e6);
+            fmt::print("           {:>5} {:>9} {:>3} {:>7} {:>8.1f}   {:>3.0f}%  {:.0f}T {:>8.1f}\n",
+                       name(element), c.count, c.fresh, c.context, us, bytes / us / 1e3 / read_gbs * 100,
+                       operations / us / 1e6, with_rope);
             bench.forget();
         }
     }

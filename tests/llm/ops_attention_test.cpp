@@ -76,6 +76,17 @@ TEST_P(OpsAttentionTest, JoinsLongContexts) {
             check_attention({{{1500, 1}, {1000, 70}, {2047, 1}, {0, 30}, {2100, 9}}, 1}, {4, 2, dim}, window);
 }
 
+// Sequences enough for GPU blocks that work on a thousand tokens each, with and without a prompt beside them.
+TEST_P(OpsAttentionTest, AttendsForManySequences) {
+    Sequences many{{}, 3};
+    for (int i = 0; i < 50; ++i) many.before_and_now.emplace_back(i * 23, 1);
+    for (const KvElement element : {KvElement::F16, KvElement::I8, KvElement::I4})
+        check_attention(many, {4, 4, 32}, 0, 0, element);
+    check_attention(many, {4, 4, 80}, 1050);
+    many.before_and_now.emplace_back(100, 40);
+    check_attention(many, {4, 4, 32}, 0);
+}
+
 // More sequences and longer prompts than one GPU block takes; groups that do not divide a block's rows.
 TEST_P(OpsAttentionTest, DividesPromptsAmongBlocks) {
     std::vector<std::pair<int, int>> many;
@@ -317,7 +328,7 @@ TEST_P(OpsAttentionTest, RotatesAndStores) {
 }
 
 // One token of each sequence, in one split of the context, in several and in many, also behind a window and
-// with more heads than a tile has.
+// with more heads than a tile has, and of more sequences than GPU blocks run at once.
 TEST_P(OpsAttentionTest, PreparesHeadsAndAttends) {
     struct Case {
         Heads h;
@@ -335,7 +346,8 @@ TEST_P(OpsAttentionTest, PreparesHeadsAndAttends) {
         for (const Sequences& sequences : {Sequences{{{0, 1}}},
                                            {{{127, 1}, {0, 1}, {128, 1}, {700, 1}}, 2},
                                            {{{2500, 1}, {15, 1}}},
-                                           {{{3, 2}, {200, 1}}}}) {
+                                           {{{3, 2}, {200, 1}}},
+                                           {std::vector<std::pair<int, int>>(100, {150, 1})}}) {
             const Batch batch = make_batch(sequences, random_);
             const auto rows = static_cast<std::int64_t>(batch.token.size());
             const Heads& h = c.h;
@@ -374,7 +386,10 @@ TEST_P(OpsAttentionTest, PreparesHeadsAndAttends) {
                 all.insert(all.end(), values.begin(), values.end());
                 return all;
             };
-            expect_same([&](Side& side) { return run(side, false); });
+            // A difference in the last bit of fp32 changes the rounding to fp16 of one or two keys and values
+            // in thousands; with few sequences there are too few.
+            const double bound = sequences.before_and_now.size() > 4 ? 1e-8 : 1e-11;
+            expect_same([&](Side& side) { return run(side, false); }, bound);
             expect_same([&](Side& side) { return run(side, true); }, 1e-8);
         }
     }

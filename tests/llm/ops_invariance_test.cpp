@@ -4,6 +4,7 @@
 #include <list>
 
 #include "llm/ops_fixture.h"
+#include "llm/ops_sequences.h"
 
 namespace voltpile::llm {
 namespace {
@@ -209,6 +210,46 @@ TEST_P(OpsInvarianceTest, AttentionOfPieces) {
             const auto pieces = in_pieces(cut.sizes, cut.other);
             ASSERT_EQ(0, std::memcmp(pieces.data(), whole.data(), whole.size() * sizeof(float)))
                 << "pieces of " << cut.sizes[0] << ", beside " << cut.other << " rows";
+        }
+    }
+}
+
+// Alone a GPU divides a sequence among more blocks than beside many others.
+TEST_P(OpsInvarianceTest, AttentionBesideManySequences) {
+    constexpr int count = 50, heads = 8, kv_heads = 4, dim = 64, columns = (heads + 2 * kv_heads) * dim;
+    const auto qkv = normals(count * columns);
+    Sequences many;
+    for (int i = 0; i < count; ++i) many.before_and_now.emplace_back(i * 23, 1);
+    const Batch together = make_batch(many, random_);
+    const auto tokens = static_cast<std::int64_t>(together.page_table.size()) * kv_heads * kv_page_tokens;
+    QkvSettings settings;
+    settings.heads = heads;
+    settings.kv_heads = kv_heads;
+    settings.head_dim = dim;
+    for (const KvElement element : {KvElement::F16, KvElement::I8, KvElement::I4}) {
+        Side side(GetParam().make());
+        const KvLayer cache = cache_data(element, tokens, dim).up(side);
+        const auto attend = [&](const Batch& batch, const float* x) {
+            const auto rows = static_cast<std::int64_t>(batch.token.size());
+            const HiddenRows out =
+                side.hidden(std::vector<float>(static_cast<std::size_t>(rows * heads * dim)), heads * dim);
+            side.ops->attention(side.hidden({x, x + rows * columns}, columns), settings, view(side, batch),
+                                cache, {0.125F}, out);
+            return side.down(out);
+        };
+        const auto all = attend(together, qkv.data());
+        for (int i = 0; i < count; i += 7) {
+            Batch alone;
+            alone.max_pages = together.max_pages;
+            alone.token = {0};
+            alone.position = {together.position[static_cast<std::size_t>(i)]};
+            alone.sequence = {0};
+            alone.row_begin = {0, 1};
+            const auto first = together.page_table.begin() + i * together.max_pages;
+            alone.page_table.assign(first, first + together.max_pages);
+            const auto one = attend(alone, qkv.data() + i * columns);
+            EXPECT_EQ(0, std::memcmp(one.data(), all.data() + i * heads * dim, one.size() * sizeof(float)))
+                << "sequence " << i;
         }
     }
 }

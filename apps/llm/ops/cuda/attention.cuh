@@ -13,8 +13,8 @@ __device__ inline std::int64_t qkv_row(const AttentionArgs& a, int row) {
     return static_cast<std::int64_t>(row) * (a.heads + 2 * a.kv_heads) * a.head_dim;
 }
 // Returns the index in the cache of a sequence's page and KV head, in units of kv_page_tokens tokens.
-__device__ inline std::int64_t page_index(const AttentionArgs& a, int sequence, int page, int kv_head) {
-    const std::int64_t at =
+__device__ inline std::int32_t page_index(const AttentionArgs& a, int sequence, int page, int kv_head) {
+    const std::int32_t at =
         a.batch.page_table[static_cast<std::int64_t>(sequence) * a.batch.max_pages + page];
     return at * a.kv_heads + kv_head;
 }
@@ -186,18 +186,19 @@ struct CachedPage<KvElement::I8> {
     __device__ CachedPage(const void* all, const void* all_scales, std::int64_t page, int head_dim)
         : data(static_cast<const std::int8_t*>(all) + page * (kv_page_tokens * head_dim)),
           scales(static_cast<const float*>(all_scales) + page * kv_page_tokens) {}
-    static constexpr int piece_numbers = 8;
+    static constexpr int piece_numbers = 16;
     struct Raw {
-        uint2 quants;
+        uint4 quants;
         float scale;
     };
     __device__ Raw load(int token, int piece, int head_dim) const {
-        return {*reinterpret_cast<const uint2*>(data + token * head_dim + piece * 8), scales[token]};
+        return {*reinterpret_cast<const uint4*>(data + token * head_dim + piece * 16), scales[token]};
     }
-    __device__ static uint4 halves(const Raw& raw, int) {
+    __device__ static uint4 halves(const Raw& raw, int eight) {
         float value[8];
 #pragma unroll
-        for (int i = 0; i < 8; ++i) value[i] = signed_byte(word(raw.quants, i / 4), i % 4) * raw.scale;
+        for (int i = 0; i < 8; ++i)
+            value[i] = signed_byte(word(raw.quants, 2 * eight + i / 4), i % 4) * raw.scale;
         return halves_of(value);
     }
     __device__ float number(int token, int d, int head_dim) const {

@@ -32,12 +32,12 @@ struct AttentionArgs {
 // The context is divided into splits of a fixed size, each with its own softmax. The splits of a span are
 // joined in order, and then the spans.
 //
-// Decode: sequences with one row use one block per split, and a second kernel joins the splits. Prefill:
-// other sequences use tiles of 64 rows (of one head, or 32 or 16 rows of 2 or 4 heads that share a KV head)
-// with one block per span, and a second kernel joins the spans. Both use the same tensor core products and
-// sum in the same order, so a row's result is bit-identical in either and for any other rows of the batch.
-// On compute capability 9.0, launch_warpgroup_attention() takes the prompts unless results must not depend on
-// the batch.
+// Decode: sequences with one row use one block per span or, if those would be few, per split, and a second
+// kernel joins what several blocks have. Prefill: other sequences use tiles of 64 rows (of one head, or 32 or
+// 16 rows of 2 or 4 heads that share a KV head) with one block per span, and a second kernel joins the spans.
+// Both use the same tensor core products and sum in the same order, so a row's result is bit-identical in
+// either and for any other rows of the batch. On compute capability 9.0, launch_warpgroup_attention() takes
+// the prompts unless results must not depend on the batch.
 // Empty rows become 0. If tensor_cores_take(head_dim) is false, or with a soft cap, a simpler and slower
 // kernel works row by row.
 constexpr int split_tokens = 128;
@@ -69,7 +69,8 @@ void launch_warpgroup_attention(const AttentionArgs& args, std::size_t scratch_b
                                 const Stream& stream);
 // Join the results in scratch of sequences, or of rows, beginning with `first`. The launchers above call
 // them.
-void launch_join_splits(const AttentionArgs& args, int first, int sequences, const Stream& stream);
+void launch_join_parts(const AttentionArgs& args, int splits_each, int first, int sequences,
+                       const Stream& stream);
 void launch_join_spans(const AttentionArgs& args, const Spans& spans, int first, int rows,
                        const Stream& stream);
 constexpr bool warpgroups_take(const AttentionArgs& args) {

@@ -1,40 +1,10 @@
-#include "llm/ops/cuda/attention_tiles.cuh"
+#include "llm/ops/cuda/decode_tiles.cuh"
 #include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/prepare_head.cuh"
 
 namespace voltpile::llm {
 
 namespace {
-
-using namespace nvcuda;
-
-constexpr int split_pages = split_tokens / kv_page_tokens;
-constexpr int tile_heads = 16;  // query heads of a KV head in a tensor core tile
-
-template <int width>
-struct SplitTiles {
-    static constexpr int stride = width + 8;
-    __half query[tile_heads][stride];
-    float score[tile_heads][score_stride];
-    SplitSum sums[tile_heads];
-    std::int64_t page[split_pages];  // page_index() of the split's pages
-    __half own[2][width];            // key and value of the row's token
-    float2 turns[width / 2];         // fill_turns()
-    // Keys in the first buffer. Values in the second if both can be copied at the same time, otherwise also
-    // in the first.
-    __half cached[2][split_tokens][stride];
-};
-template <KvElement element>
-constexpr bool copies_both = copies_run_alone&& element == KvElement::F16;
-// Values are loaded before the keys have arrived, by asynchronous copies or, if quantized, to registers; for
-// fp16 there are not enough registers.
-template <KvElement element>
-constexpr bool values_early = copies_both<element> || element != KvElement::F16;
-
-// Blocks per multiprocessor; two fit in 96 KB of shared memory. Loads to registers need more blocks to hide
-// their latency.
-template <KvElement element>
-constexpr int blocks_for = element == KvElement::F16 ? 2 : 3;
 
 // Clears the output of an empty row. The blocks of one split share the work.
 __device__ void clear_row(const AttentionArgs& a, int row) {
@@ -45,23 +15,15 @@ __device__ void clear_row(const AttentionArgs& a, int row) {
         out_head(a, row, 0)[i] = __half(0.0f);
 }
 
-// What a block of decode_split() has.
-struct SplitPlace {
-    int sequence, row, position;
-    int kv_head, first_head, heads;
-    bool has_own;  // the split has the row's token
-    bool writes;   // of all blocks with this split and KV head, this one writes the token to the cache
-};
-
-// Ops::rope_and_store for the block's heads: the queries to tiles.query, and in the split that has the row's
-// token its key and value to tiles.own, which one of the blocks with this KV head also writes to the cache.
+// Ops::rope_and_store for the block's heads: the queries to tiles.query, and in the block that has the row's
+// token its key and value to tiles.own, which the first block with this KV head also writes to the cache.
 template <int width>
-__device__ void prepare_heads(const AttentionArgs& a, const QkvSettings& s, const SplitPlace& at,
+__device__ void prepare_heads(const AttentionArgs& a, const QkvSettings& s, const DecodePlace& at,
                               SplitTiles<width>& tiles) {
     constexpr int warps = attention_threads / 32, each = width / 32, rounds = (tile_heads + 2) / warps + 1;
     static_assert(warps * width * sizeof(float) <= sizeof(tiles.score));
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-    const int dim = a.head_dim, wanted = at.heads + (at.has_own ? 2 : 0);
+    const int dim = a.head_dim, wanted = at.heads + (at.has_own() ? 2 : 0);
     float* const v = &tiles.score[0][0] + warp * width;
     const __half* const row = static_cast<const __half*>(a.qkv) + qkv_row(a, at.row);
     // The key and value come behind the queries.
@@ -88,7 +50,7 @@ __device__ void prepare_heads(const AttentionArgs& a, const QkvSettings& s, cons
         prepared[n].finish(s, kind, at.row, a.limit, tiles.turns, v);
         __half* const to = kind.is_query ? tiles.query[h] : tiles.own[kind.is_key ? 0 : 1];
         __half* cached = nullptr;
-        if (!kind.is_query && at.writes)
+        if (!kind.is_query && at.tile == 0)
             cached = static_cast<__half*>(kind.is_key ? a.cache.keys : a.cache.values) +
                      token_in_cache(a.batch, at.sequence, at.position, a.kv_heads, at.kv_head) * dim;
 #pragma unroll
@@ -109,12 +71,12 @@ __device__ void replace_token(__half (&tile)[split_tokens][width + 8], int token
     __syncthreads();
 }
 
-// Grid: (splits, KV heads * tiles of heads_each heads, sequences from first_sequence on). prepares: with
-// Ops::rope_and_store.
+// Grid: (shape.parts, shape.tiles, sequences from first_sequence on). prepares: with Ops::rope_and_store.
+// While a split is computed, asynchronous copies of the next one are on their way.
 template <int width, KvElement element, bool prepares>
 __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
-    decode_split(const AttentionArgs a, const QkvSettings settings, int first_sequence, int splits,
-                 int heads_each) {
+    decode_splits(const AttentionArgs a, const QkvSettings settings, int first_sequence,
+                  const DecodeShape shape) {
     constexpr bool both = copies_both<element>;
     extern __shared__ __align__(32) unsigned char shared[];
     auto& tiles = *reinterpret_cast<SplitTiles<width>*>(shared);
@@ -122,148 +84,101 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
     // The tokens before the row's own, which this kernel brings, come from earlier passes.
     if constexpr (!prepares) wait_for_earlier_kernels();
 
-    const int t = static_cast<int>(threadIdx.x), warp = t / 32, lane = t % 32, dim = a.head_dim;
+    const int t = static_cast<int>(threadIdx.x), dim = a.head_dim;
     const int sequence = first_sequence + static_cast<int>(blockIdx.z);
-    const int row = sequence < a.batch.sequences ? single_row(a, sequence) : -1;
-    const int position = row < 0 ? 0 : a.batch.position[row], sees_from = first_position(a, position);
-    const int split = static_cast<int>(blockIdx.x), begin = split * split_tokens, end = begin + split_tokens;
-    const bool works = row >= 0 && begin <= position && end > sees_from;
-    const int first = max(sees_from, begin), last = min(position, end - 1);
-    const int group = a.heads / a.kv_heads, tiles_of_group = (group + heads_each - 1) / heads_each;
-    const int kv_head = static_cast<int>(blockIdx.y) / tiles_of_group;
-    const int first_head = kv_head * group + static_cast<int>(blockIdx.y) % tiles_of_group * heads_each;
-    const int heads = min(heads_each, (kv_head + 1) * group - first_head);
-    // Pages before the window may belong to another sequence by now.
-    const int first_page = (first - begin) / kv_page_tokens, pages = (last - begin) / kv_page_tokens + 1;
+    const DecodePlace place(a, shape, sequence);
+    const int begin = place.first / split_tokens * split_tokens;  // of the first split
     auto& keys = tiles.cached[0];
     auto& values = tiles.cached[both ? 1 : 0];
     TokenFetch<width, element> of_keys, of_values;
-    const auto start_values = [&] {
-        of_values.start(values, a.cache.values, a.cache.value_scales, tiles.page, dim, begin, first, last);
+    const auto pages_of = [&](int at) { return tiles.page + (at - begin) / kv_page_tokens; };
+    const auto start_keys = [&](int at) {
+        of_keys.start(keys, a.cache.keys, a.cache.key_scales, pages_of(at), dim, at, place.first, place.last);
     };
-    if (works) {
-        if (t >= first_page && t < pages)
-            tiles.page[t] = page_index(a, sequence, split * split_pages + t, kv_head);
+    const auto start_values = [&](int at) {
+        of_values.start(values, a.cache.values, a.cache.value_scales, pages_of(at), dim, at, place.first,
+                        place.last);
+    };
+    if (place.works) {
+        // Pages before the window may belong to another sequence by now.
+        if (const int page = begin / kv_page_tokens + t;
+            page >= place.first / kv_page_tokens && page <= place.last / kv_page_tokens)
+            tiles.page[t] = page_index(a, sequence, page, place.kv_head);
+        if (t < tile_heads) tiles.all[t] = {-INFINITY, 0};
         if constexpr (!prepares) {
-            const __half* q = static_cast<const __half*>(a.qkv) + qkv_row(a, row) + first_head * dim;
+            const __half* q =
+                static_cast<const __half*>(a.qkv) + qkv_row(a, place.row) + place.first_head * dim;
             fetch<width>(tiles.query, dim, [&](int h, int piece) {
-                return h < heads ? reinterpret_cast<const uint4*>(q + h * dim)[piece]
-                                 : make_uint4(0, 0, 0, 0);
+                return h < place.heads ? reinterpret_cast<const uint4*>(q + h * dim)[piece]
+                                       : make_uint4(0, 0, 0, 0);
             });
         }
-        if constexpr (prepares) fill_turns(settings, position, tiles.turns);
+        if constexpr (prepares) fill_turns(settings, place.position, tiles.turns);
         __syncthreads();
-        of_keys.start(keys, a.cache.keys, a.cache.key_scales, tiles.page, dim, begin, first, last);
+        start_keys(begin);
         end_of_copies();
-        if constexpr (values_early<element>) start_values();
+        if constexpr (values_early<element>) start_values(begin);
         end_of_copies();
     }
     if constexpr (prepares) wait_for_earlier_kernels();
     if (blockIdx.x == 0 && sequence < a.batch.rows && a.batch.sequence[sequence] < 0) clear_row(a, sequence);
-    if (!works) return;
+    if (!place.works) return;
 
-    const bool has_own = prepares && last == position;
+    const bool has_own = prepares && place.has_own();
     if constexpr (prepares) {
-        const bool writes = static_cast<int>(blockIdx.y) % tiles_of_group == 0;
-        prepare_heads<width>(a, settings,
-                             {sequence, row, position, kv_head, first_head, heads, has_own, writes}, tiles);
+        prepare_heads<width>(a, settings, place, tiles);
+        __syncthreads();
     }
-    of_keys.store(keys);
-    wait_for_earlier_copies<1>();
-    __syncthreads();
-    if (has_own) replace_token<width>(keys, position - begin, tiles.own[0]);
+    ValueSums<width> sums(tiles.score);
 
-    // Scores: one page per warp.
-    static_assert(split_pages == attention_threads / 32);
-    if (warp >= first_page && warp < pages) {
-        Accumulator s;
-        wmma::fill_fragment(s, 0.0f);
-#pragma unroll
-        for (int d = 0; d < width; d += 16) {
-            wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> qs;
-            wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::col_major> ks;
-            wmma::load_matrix_sync(qs, &tiles.query[0][d], SplitTiles<width>::stride);
-            wmma::load_matrix_sync(ks, &keys[warp * kv_page_tokens][d], SplitTiles<width>::stride);
-            wmma::mma_sync(s, qs, ks, s);
-        }
-        wmma::store_matrix_sync(&tiles.score[0][warp * kv_page_tokens], s, score_stride, wmma::mem_row_major);
+    for (int at = begin;; at += split_tokens) {
+        const SplitTokens split(place, at);
+        const bool is_last = at + split_tokens > place.last;
+        of_keys.store(keys);
+        wait_for_earlier_copies<1>();
+        __syncthreads();
+        if (has_own && is_last) replace_token<width>(keys, place.position - at, tiles.own[0]);
+        score_tokens<width>(keys, split, tiles);
+        __syncthreads();
+        if constexpr (!values_early<element>) start_values(at);
+        of_values.store(values);
+        if (both && !is_last) start_keys(at + split_tokens);
+        end_of_copies();
+        weigh_tokens<width>(a, place.heads, split, tiles);
+        wait_for_earlier_copies<1>();
+        __syncthreads();
+        if (has_own && is_last) replace_token<width>(values, place.position - at, tiles.own[1]);
+        sums.add(values, split, tiles);
+        __syncthreads();
+        if (is_last) break;
+        if constexpr (!both) start_keys(at + split_tokens);
+        if constexpr (values_early<element>) start_values(at + split_tokens);
+        end_of_copies();
     }
+    sums.store(tiles.score);
     __syncthreads();
-    if constexpr (!values_early<element>) start_values();
-    of_values.store(values);
-
-    // Softmax of the split: 4 heads per warp. The weights overwrite the scores.
-    auto* weight = reinterpret_cast<__half*>(&tiles.score[0][0]);
-    if (const int h = warp * 4; h < heads) {
-        SplitSum of_heads[4];
-        soften_split(
-            tiles.score[h], score_stride, weight + h * weight_stride, weight_stride, begin, softmax_scale(a),
-            [&](int) {
-                return SeenRange{first, last};
-            },
-            of_heads);
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            if (lane == 0) tiles.sums[h + i] = of_heads[i];
-        }
-    }
-    wait_for_copies();
-    __syncthreads();
-    if (has_own) replace_token<width>(values, position - begin, tiles.own[1]);
-
-    // Values: 16 columns per warp. Unseen tokens in the first and last page were loaded as 0.
-    Accumulator sum;
-    wmma::fill_fragment(sum, 0.0f);
-    const int column = warp * 16;
-    if (column < width) {
-#pragma unroll 4
-        for (int page = first_page; page < pages; ++page) {
-            wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> ws;
-            wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> vs;
-            wmma::load_matrix_sync(ws, weight + page * kv_page_tokens, weight_stride);
-            wmma::load_matrix_sync(vs, &values[page * kv_page_tokens][column], SplitTiles<width>::stride);
-            wmma::mma_sync(sum, ws, vs, sum);
-        }
-    }
-    __syncthreads();
-    auto& results = tiles.score;  // the weights are no longer needed
-    static_assert(width <= score_stride);
-    if (column < width) wmma::store_matrix_sync(&results[0][column], sum, score_stride, wmma::mem_row_major);
-    __syncthreads();
-    const bool only = begin <= sees_from && end > position;
-    for (int i = t; i < heads * width; i += attention_threads) {
-        const int h = i / width, d = i % width, head = first_head + h;
-        if (d >= dim) continue;
-        if (only) {
-            out_head(a, row, head)[d] =
-                limited_half(__fdiv_rn(results[h][d], denominator(a, head, tiles.sums[h])), a.limit);
-        } else {
-            float* part = part_of(a, static_cast<int>(blockIdx.z), head, split, splits);
-            part[2 + d] = results[h][d];
-            if (d == 0) {
-                part[0] = tiles.sums[h].largest;
-                part[1] = tiles.sums[h].total;
-            }
-        }
-    }
+    write_results<width>(a, place, tiles);
 }
 
-// How a launch divides its work.
-struct DecodeShape {
-    int splits;
-    int heads_each;  // query heads of a block, at most tile_heads
-    int tiles;       // of heads_each heads, of all KV heads
-    int blocks(int sequences) const { return splits * tiles * sequences; }
-};
-DecodeShape shape_of(const AttentionArgs& args, int heads_each) {
-    const int group = args.heads / args.kv_heads;
-    return {splits_of(args.batch.max_context), heads_each,
+// Few blocks work on one split each, and take as long as one of them: blocks then have fewer heads. More
+// blocks than fill a GPU work on spans.
+constexpr int few_blocks = 64, few_heads = 4, filling_blocks = 192;
+
+DecodeShape shape_of(const AttentionArgs& args, int splits_each, int heads_each) {
+    const int group = args.heads / args.kv_heads, splits = splits_of(args.batch.max_context);
+    return {splits_each, heads_each, (splits + splits_each - 1) / splits_each,
             args.kv_heads * ((group + heads_each - 1) / heads_each)};
 }
+DecodeShape shape_of(const AttentionArgs& args, int sequences) {
+    const DecodeShape spans = shape_of(args, span_splits, tile_heads);
+    if (spans.blocks(sequences) >= filling_blocks) return spans;
+    const DecodeShape splits = shape_of(args, 1, tile_heads);
+    return splits.blocks(sequences) > few_blocks ? splits : shape_of(args, 1, few_heads);
+}
 
-// A launch of few blocks takes as long as one block: blocks then have fewer heads. Only the blocks that run
-// first prepare heads beside the kernel before; with more than run at once, another kernel does it.
-constexpr int few_blocks = 64, few_heads = 4, most_preparing_blocks = 264;
+// Only the blocks that run first prepare heads beside the kernel before. With more than run at once another
+// kernel does it, unless each would prepare other heads.
+constexpr int most_preparing_blocks = 264;
 
 template <int width, KvElement element, bool prepares>
 void start(const AttentionArgs& args, const QkvSettings& settings, const DecodeShape& shape,
@@ -273,13 +188,13 @@ void start(const AttentionArgs& args, const QkvSettings& settings, const DecodeS
     const bool both = element == KvElement::F16 && device_copies_alone();
     const std::size_t shared_bytes = sizeof(Shared) - (both ? 0 : cached_bytes);
     static_assert(2 * (sizeof(Shared) - cached_bytes) <= 96 * 1024, "two blocks a multiprocessor");
-    const auto kernel = decode_split<width, element, prepares>;
+    const auto kernel = decode_splits<width, element, prepares>;
     cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(shared_bytes)),
                "shared memory of the attention");
     launch_early("attention of single rows", kernel,
-                 {shape.splits, attention_threads, shared_bytes, shape.tiles, sequences}, stream, args,
-                 settings, first_sequence, shape.splits, shape.heads_each);
+                 {shape.parts, attention_threads, shared_bytes, shape.tiles, sequences}, stream, args,
+                 settings, first_sequence, shape);
 }
 
 template <int width>
@@ -305,16 +220,18 @@ std::size_t decode_scratch_bytes_per_sequence(const AttentionArgs& args) {
 }
 
 bool prepares_heads(const AttentionArgs& args, const QkvSettings& settings) {
-    return args.batch.max_new <= 1 && args.cache.element == KvElement::F16 &&
-           args.cache.keys != args.cache.values && settings.row_squares == nullptr &&
-           shape_of(args, tile_heads).blocks(sequences_of(args.batch)) <= most_preparing_blocks;
+    if (args.batch.max_new > 1 || args.cache.element != KvElement::F16 ||
+        args.cache.keys == args.cache.values || settings.row_squares != nullptr)
+        return false;
+    const int sequences = sequences_of(args.batch);
+    const DecodeShape shape = shape_of(args, sequences);
+    return shape.parts == 1 || shape.blocks(sequences) <= most_preparing_blocks;
 }
 
 void launch_decode_attention(const AttentionArgs& args, const QkvSettings* prepare, std::size_t scratch_bytes,
                              const Stream& stream) {
     const int all = sequences_of(args.batch);
-    DecodeShape shape = shape_of(args, tile_heads);
-    if (shape.blocks(all) <= few_blocks) shape = shape_of(args, few_heads);
+    const DecodeShape shape = shape_of(args, all);
     const auto fit = static_cast<std::int64_t>(scratch_bytes / decode_scratch_bytes_per_sequence(args));
     const int each = static_cast<int>(min(max(fit, std::int64_t{1}), std::int64_t{32768}));
     for (int first = 0; first < all; first += each) {
@@ -323,7 +240,7 @@ void launch_decode_attention(const AttentionArgs& args, const QkvSettings* prepa
             start<64>(args, prepare, shape, first, sequences, stream);
         else
             start<128>(args, prepare, shape, first, sequences, stream);
-        if (shape.splits > 1) launch_join_splits(args, first, sequences, stream);
+        if (shape.parts > 1) launch_join_parts(args, shape.splits_each, first, sequences, stream);
     }
 }
 

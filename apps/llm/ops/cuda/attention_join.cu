@@ -21,9 +21,11 @@ __device__ void store(const AttentionArgs& a, int row, int head, int d, const Jo
         limited_half(__fdiv_rn(joined.sum, denominator(a, head, joined.all)), a.limit);
 }
 
-// Joins column d of a row over the splits [begin, end): those of a span in order, and then the spans. parts:
-// part_of() split 0. The parts of a span are loaded all at once.
-__device__ Joined join_splits_of(const float* parts, int size, int begin, int end, int d) {
+// Joins column d of a row over the parts [begin, end) of a sequence; spans: they are whole spans, otherwise
+// splits, and those of a span are joined in order, and then the spans. parts: part_of() part 0. As many parts
+// as a span has splits are loaded at once.
+template <bool spans>
+__device__ Joined join_parts_of(const float* parts, int size, int begin, int end, int d) {
     Joined joined;
     for (int first = begin / span_splits * span_splits; first < end; first += span_splits) {
         SplitSum sums[span_splits];
@@ -38,7 +40,8 @@ __device__ Joined join_splits_of(const float* parts, int size, int begin, int en
         Joined span;
 #pragma unroll
         for (int i = 0; i < span_splits; ++i)
-            if (first + i >= begin && first + i < end) span.add(sums[i], values[i]);
+            if (first + i >= begin && first + i < end) (spans ? joined : span).add(sums[i], values[i]);
+        if constexpr (spans) continue;
         if (first <= begin)
             joined = span;
         else
@@ -47,21 +50,22 @@ __device__ Joined join_splits_of(const float* parts, int size, int begin, int en
     return joined;
 }
 
-// Grid: (heads, sequences from first_sequence on), one thread per column of a head. Rows with one split
+// Grid: (heads, sequences from first_sequence on), one thread per column of a head. Rows with one part
 // already have their result.
-__global__ void join_splits(const AttentionArgs a, int first_sequence, int splits) {
+template <bool spans>
+__global__ void join_parts(const AttentionArgs a, int first_sequence) {
     begin_after_earlier_kernels();
     const int sequence = first_sequence + static_cast<int>(blockIdx.y);
     const int row = sequence < a.batch.sequences ? single_row(a, sequence) : -1;
     if (row < 0) return;
+    constexpr int tokens = spans ? span_tokens : split_tokens;
     const int position = a.batch.position[row];
-    const int begin = first_position(a, position) / split_tokens, end = position / split_tokens + 1;
+    const int begin = first_position(a, position) / tokens, end = position / tokens + 1;
     const int head = static_cast<int>(blockIdx.x), d = static_cast<int>(threadIdx.x);
     if (end - begin == 1 || d >= a.head_dim) return;
-    const float* parts = part_of(a, static_cast<int>(blockIdx.y), head, 0, splits);
-    const int size = part_floats(a.head_dim);
-
-    store(a, row, head, d, join_splits_of(parts, size, begin, end, d));
+    const int count = (a.batch.max_context + tokens - 1) / tokens;
+    const float* parts = part_of(a, static_cast<int>(blockIdx.y), head, 0, count);
+    store(a, row, head, d, join_parts_of<spans>(parts, part_floats(a.head_dim), begin, end, d));
 }
 
 // The same for the rows of prompts and their spans. Grid: (heads, rows from first_row on).
@@ -89,9 +93,11 @@ int threads_of(const AttentionArgs& args) {
 
 }  // namespace
 
-void launch_join_splits(const AttentionArgs& args, int first, int sequences, const Stream& stream) {
-    launch_early("joining the splits of attention", join_splits, {args.heads, threads_of(args), 0, sequences},
-                 stream, args, first, splits_of(args.batch.max_context));
+void launch_join_parts(const AttentionArgs& args, int splits_each, int first, int sequences,
+                       const Stream& stream) {
+    const auto kernel = splits_each == 1 ? join_parts<false> : join_parts<true>;
+    launch_early("joining the parts of attention", kernel, {args.heads, threads_of(args), 0, sequences},
+                 stream, args, first);
 }
 
 void launch_join_spans(const AttentionArgs& args, const Spans& spans, int first, int rows,

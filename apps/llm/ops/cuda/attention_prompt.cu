@@ -56,7 +56,7 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
 
     for (int tile = first / split_tokens * split_tokens; tile <= last; tile += split_tokens) {
         const bool busy = tile <= team_last && tile + split_tokens > team_first;
-        const std::int64_t* pages = tiles.page + (tile - span_begin) / kv_page_tokens;
+        const std::int32_t* pages = tiles.page + (tile - span_begin) / kv_page_tokens;
         __syncthreads();
         TokenFetch<width, element> fetch_cached;
         fetch_cached.start(tiles.cached, a.cache.keys, a.cache.key_scales, pages, dim, tile, first, last);

@@ -50,7 +50,7 @@ struct Tiles {
     __half cached[split_tokens][stride];  // keys, then values
     float score[teams][16][score_stride];
     JoinFactors factors[teams][16];
-    std::int64_t page[span_tokens / kv_page_tokens];  // page_index() of the span's pages
+    std::int32_t page[span_tokens / kv_page_tokens];  // page_index() of the span's pages
     Segment segment;
     // The block's first row and query heads, and the segment of each row (mark_segments()).
     int first_row;
@@ -104,7 +104,7 @@ class TokenFetch {
     static constexpr bool copies = copies_run_alone && element == KvElement::F16;
     using Rows = __half[split_tokens][width + 8];
 
-    __device__ void start(Rows& to, const void* cache, const void* scales, const std::int64_t* page,
+    __device__ void start(Rows& to, const void* cache, const void* scales, const std::int32_t* page,
                           int head_dim, int tile, int first, int last) {
         const bool inside = at_.piece * numbers < head_dim;
 #pragma unroll
