@@ -17,8 +17,11 @@ StreamOrder::~StreamOrder() {
     cudaEventDestroy(event_);
 }
 
-void StreamOrder::put(const Stream& first, const Stream& second) {
+void StreamOrder::mark(const Stream& first) {
     cuda_check(cudaEventRecord(event_, first.get()), "recording an event");
+}
+
+void StreamOrder::hold(const Stream& second) const {
     cuda_check(cudaStreamWaitEvent(second.get(), event_, 0), "making a stream wait for another");
 }
 
@@ -28,7 +31,10 @@ StreamOrder::StreamOrder() {
     throw DeviceError(kNoCuda);
 }
 StreamOrder::~StreamOrder() = default;
-void StreamOrder::put(const Stream&, const Stream&) {
+void StreamOrder::mark(const Stream&) {
+    throw DeviceError(kNoCuda);
+}
+void StreamOrder::hold(const Stream&) const {
     throw DeviceError(kNoCuda);
 }
 
