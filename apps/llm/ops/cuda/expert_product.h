@@ -53,6 +53,9 @@ class CudaExpertProduct {
                    const Routing& routing, HiddenRows out);
     void sum(HiddenRows x, const ExpertMatrices& down, const Routing& routing, FloatRows out);
 
+    // See CudaProduct. Results stay the same: a block has whole sums.
+    void leave_multiprocessors(int count) { left_ = count; }
+
   private:
     bool by_vectors(const ExpertArgs& args) const;
     void multiply_vectors(ExpertArgs& args, std::size_t used);
@@ -61,6 +64,7 @@ class CudaExpertProduct {
     const Stream& stream_;
     std::span<std::uint8_t> scratch_;
     int multiprocessors_;
+    int left_ = 0;
     bool batch_invariant_;
     float limit_;
     DeviceBuffer<int> counter_;  // of the router
