@@ -17,6 +17,8 @@ from tiny_model import MODELS
 
 MODULES = {"self_attn.q_proj": (256, 256), "self_attn.k_proj": (128, 256), "self_attn.v_proj": (128, 256),
            "self_attn.o_proj": (256, 256), "mlp.gate_proj": (768, 256), "mlp.up_proj": (768, 256), "mlp.down_proj": (256, 768)}
+MIXTURE_MODULES = {"self_attn.v_proj": (128, 256), "block_sparse_moe.gate": (4, 256)} | {
+    f"block_sparse_moe.experts.{expert}.{matrix}": (256, 256) for expert in range(4) for matrix in ("w1", "w2", "w3")}
 PROMPT = "And it came to pass"
 
 
@@ -39,13 +41,13 @@ def write_safetensors(path, tensors):
     path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(t.astype("<f4").tobytes() for t in tensors.values()))
 
 
-def write_adapter(folder, seed, rank=4, modules=tuple(MODULES), alpha=8):
+def write_adapter(folder, seed, rank=4, modules=tuple(MODULES), alpha=8, shapes=MODULES):
     """Writes a random adapter as PEFT does, and returns what it adds to each weight."""
     random = numpy.random.default_rng(seed)
     tensors, added = {}, {}
     for layer in range(4):
         for module in modules:
-            rows, columns = MODULES[module]
+            rows, columns = shapes[module]
             a = (random.standard_normal((rank, columns)) / columns**0.5).astype(numpy.float32)
             b = (0.3 * random.standard_normal((rows, rank)) / rank**0.5).astype(numpy.float32)
             name = f"model.layers.{layer}.{module}"
@@ -54,7 +56,7 @@ def write_adapter(folder, seed, rank=4, modules=tuple(MODULES), alpha=8):
     folder.mkdir()
     write_safetensors(folder / "adapter_model.safetensors", tensors)
     config = {"peft_type": "LORA", "r": rank, "lora_alpha": alpha, "bias": "none",
-              "target_modules": [module.split(".")[1] for module in modules]}
+              "target_modules": sorted({module.split(".")[-1] for module in modules})}
     (folder / "adapter_config.json").write_text(json.dumps(config))
     return added
 
@@ -72,7 +74,7 @@ class LoraCase(Case):
 
     def merge(self, name, added):
         folder = self.folder / f"{name}_merged"
-        shutil.copytree(MODELS / "hf", folder)
+        shutil.copytree(self.model, folder)
         weights = read_safetensors(folder / "model.safetensors")
         write_safetensors(folder / "model.safetensors", {key: (weight.astype(numpy.float64) + added.get(key, 0)).astype(numpy.float32)
                                                          for key, weight in weights.items()})
@@ -118,6 +120,37 @@ class Commands(LoraCase):
         config = json.loads((self.folder / "one/adapter_config.json").read_text()) | {"use_dora": True}
         (self.folder / "one/adapter_config.json").write_text(json.dumps(config))
         self.assertIn("\"use_dora\" is not supported", refused("--lora", "one=one"))
+
+
+class Mixtures(LoraCase):
+    """Adapters of experts and their router."""
+
+    model = MODELS.parent / "tiny_mixture/hf"
+
+    def setUp(self):
+        Case.setUp(self)
+        self.merged = {"one": self.merge("one", write_adapter(self.folder / "one", 5, modules=tuple(MIXTURE_MODULES),
+                                                              shapes=MIXTURE_MODULES))}
+        self.lora = ["--lora", "one=one"]
+
+    def test_text_is_that_of_the_merged_model(self):
+        got = self.generated(self.model, *self.lora)
+        self.expect_merged(got, "one")
+        self.assertNotEqual(got["tokens"], self.generated(self.model)["tokens"])
+
+    def test_ranks_share_experts(self):
+        for options in (["--tensor", 2], ["--pipeline", 2]):
+            self.expect_merged(self.generated(self.model, *self.lora, *options, ranks=2), "one")
+
+    def test_experts_that_the_model_lacks_are_refused(self):
+        path = self.folder / "one/adapter_model.safetensors"
+        path.write_bytes(path.read_bytes().replace(b"experts.3.", b"experts.4."))
+        _, err = self.voltpile("generate", self.model, PROMPT, "--cpu", *self.lora, expect=BAD_INPUT)
+        self.assertIn("block_sparse_moe.experts.4.w1 is of expert 4 where the model has 4 experts, 0 to 3", err)
+
+    def test_experts_with_adapters_stay_out_of_host_memory(self):
+        _, err = self.voltpile("generate", self.model, PROMPT, "--cpu", *self.lora, "--experts-on-host", 1, expect=BAD_INPUT)
+        self.assertIn("--experts-on-host 1: the adapter one changes experts, which experts in host memory do not support", err)
 
 
 class Jobs(LoraCase, LlmJob):

@@ -45,7 +45,7 @@ Routed routed(Bench& bench, int rows) {
     r.batch.sequence = bench.up(sequence);
     const std::size_t bytes = routing_bytes(rows, experts, used);
     r.routing = routing_in(bench.up(std::vector<float>(bytes / sizeof(float))), rows, experts, used, false);
-    bench.ops->route(r.x, r.settings, r.batch, r.routing);
+    bench.ops->route(r.x, r.settings, r.batch, r.routing, nullptr);
     std::vector<std::int32_t> begin(experts + 1);
     bench.ops->download(begin.data(), r.routing.begin, begin.size() * sizeof(begin[0]));
     for (std::size_t e = 0; e < experts; ++e) r.experts_used += begin[e + 1] > begin[e] ? 1 : 0;
@@ -77,9 +77,10 @@ void bench_experts(Bench& bench, double read_gbs) {
                 }) / copies;
             };
             const double router =
-                of([&](std::size_t) { bench.ops->route(r.x, r.settings, r.batch, r.routing); });
+                of([&](std::size_t) { bench.ops->route(r.x, r.settings, r.batch, r.routing, nullptr); });
             const double gated = of([&](std::size_t c) {
-                bench.ops->gated_experts(r.x, *gate[c], *up[c], Activation::Silu, r.routing, r.gated);
+                bench.ops->gated_experts(r.x, *gate[c], *up[c], Activation::Silu, r.routing, nullptr,
+                                         r.gated);
             });
             const double sum =
                 of([&](std::size_t c) { bench.ops->sum_experts(r.gated, *down[c], r.routing, r.out); });

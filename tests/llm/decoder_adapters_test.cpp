@@ -1,4 +1,6 @@
 // Compares golden models with LoRA adapters with transformers and PEFT (data/llm/goldens/make_lora.py).
+#include <filesystem>
+
 #include "device/device.h"
 #include "llm/decoder_fixture.h"
 #include "llm/model/lora/lora_adapter.h"
@@ -27,12 +29,22 @@ struct Adapted {
     std::vector<std::int32_t> tokens;
 };
 
-std::vector<float> logits_of(const std::string& adapter, std::size_t count) {
-    std::vector<float> logits(count);
-    std::ifstream file(adapter_folder(adapter) + "/logits.f32", std::ios::binary);
-    file.read(reinterpret_cast<char*>(logits.data()), static_cast<std::streamsize>(count * sizeof(float)));
+// Of the first tokens, at least one.
+std::vector<float> logits_of(const std::string& adapter) {
+    const std::string path = adapter_folder(adapter) + "/logits.f32";
+    std::vector<float> logits(std::filesystem::file_size(path) / sizeof(float));
+    std::ifstream file(path, std::ios::binary);
+    file.read(reinterpret_cast<char*>(logits.data()),
+              static_cast<std::streamsize>(logits.size() * sizeof(float)));
     EXPECT_TRUE(file) << adapter;
     return logits;
+}
+
+// The tokens that `logits` are of.
+std::span<const std::int32_t> tokens_of(const Adapted& adapted, const std::vector<float>& logits) {
+    const std::size_t count = logits.size() / static_cast<std::size_t>(adapted.files.config().vocab);
+    EXPECT_GT(count, 0U);
+    return std::span(adapted.tokens).first(count);
 }
 
 // The largest difference between logits, in units of their root mean square.
@@ -46,8 +58,9 @@ double largest_difference(std::span<const float> got, std::span<const float> wan
 }
 
 void expect_logits(TestModel& model, const Adapted& adapted, const std::string& adapter, int index = 0) {
-    const auto logits = model.run_in_pieces(adapted.tokens, {300}, index);
-    EXPECT_LT(nmse(logits, logits_of(adapter, logits.size())), tolerance) << adapter;
+    const std::vector<float> wanted = logits_of(adapter);
+    const auto logits = model.run_in_pieces(tokens_of(adapted, wanted), {300}, index);
+    EXPECT_LT(nmse(logits, wanted), tolerance) << adapter;
 }
 
 struct Case {
@@ -57,7 +70,10 @@ class DecoderAdapterTest : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Adapters, DecoderAdapterTest,
                          testing::Values(Case{"mistral_small", "mistral_small_all"},
                                          Case{"mistral_small", "mistral_small_attention"},
-                                         Case{"phi3", "phi3_fused"}, Case{"qwen2_5", "qwen2_5_patterns"}),
+                                         Case{"phi3", "phi3_fused"}, Case{"qwen2_5", "qwen2_5_patterns"},
+                                         Case{"mixtral", "mixtral_experts"},
+                                         Case{"qwen2_moe", "qwen2_moe_experts"},
+                                         Case{"gpt_oss", "gpt_oss_experts"}),
                          [](const auto& each) { return each.param.adapter; });
 
 TEST_P(DecoderAdapterTest, HasTheLogitsOfPeft) {
@@ -96,13 +112,18 @@ TEST_P(DecoderAdapterTest, PiecesAreBitIdentical) {
 // Keys and values in fp16 leave more than 1e-4 in single logits, so the values of all logits are compared
 // without rounding where the test can: the sum of squares of the differences is what fp16 explains.
 TEST(DecoderAdapters, LargestDifferenceIsThatOfTheModelAlone) {
-    const Golden golden = load_golden("mistral_small");
-    const Adapted adapted("mistral_small", {"mistral_small_all"});
-    TestModel model(adapted.files, 1, {0}, make_cpu_ops);
-    const auto alone = model.run_in_pieces(golden.tokens, {300});
-    const auto with = model.run_in_pieces(golden.tokens, {300}, 0);
-    EXPECT_LT(largest_difference(with, logits_of("mistral_small_all", with.size())),
-              3 * largest_difference(alone, golden.logits) + 1e-4);
+    for (const auto& [name, adapter] :
+         {Case{"mistral_small", "mistral_small_all"}, Case{"mixtral", "mixtral_experts"},
+          Case{"qwen2_moe", "qwen2_moe_experts"}}) {
+        const Golden golden = load_golden(name);
+        const Adapted adapted(name, {adapter});
+        TestModel model(adapted.files, 1, {0}, make_cpu_ops);
+        const std::vector<float> wanted = logits_of(adapter);
+        const auto alone = model.run_in_pieces(golden.tokens, {300});
+        const auto with = model.run_in_pieces(tokens_of(adapted, wanted), {300}, 0);
+        EXPECT_LT(largest_difference(with, wanted), 3 * largest_difference(alone, golden.logits) + 1e-4)
+            << adapter;
+    }
 }
 
 // Queries and keys of Llama's GGUF files are in another order than those of folders; so are the adapters'.
@@ -112,22 +133,42 @@ TEST(DecoderAdapters, FitGgufModelsAndFolders) {
             const Adapted adapted("mistral_small", {adapter}, file);
             TestModel model(adapted.files, 1, {0}, make_cpu_ops);
             const auto logits = model.run_in_pieces(adapted.tokens, {300}, 0);
-            EXPECT_LT(nmse(logits, logits_of("mistral_small_all", logits.size())), tolerance)
-                << adapter << file;
+            EXPECT_LT(nmse(logits, logits_of("mistral_small_all")), tolerance) << adapter << file;
         }
 }
 
+// Factors of all experts in one tensor, in F16 instead of BF16.
+TEST(DecoderAdapters, FitModelsWithTheExpertsOfGgufAdapters) {
+    const Adapted adapted("mixtral", {"mixtral_experts.gguf"});
+    for (const int ranks : {1, 2, 4}) {
+        TestModel model(adapted.files, ranks, {0}, make_cpu_ops);
+        expect_logits(model, adapted, "mixtral_experts");
+    }
+}
+
+// The golden models share experts between ranks in both ways: in parts, and whole.
+TEST(DecoderAdapters, OfExpertsAreTestedInPartsAndWhole) {
+    const ModelFiles files(golden_folder("mixtral"));
+    EXPECT_FALSE(has_whole_experts(files, 2));
+    EXPECT_TRUE(has_whole_experts(files, 4));
+    EXPECT_EQ(tensor_parallel_obstacle(files, 4), "");
+}
+
 TEST(DecoderAdapters, WithoutOneTheModelIsItself) {
-    const Golden golden = load_golden("mistral_small");
-    const Adapted adapted("mistral_small", {"mistral_small_all", "mistral_small_attention"});
-    const ModelFiles plain(golden_folder("mistral_small"));
-    TestModel with(adapted.files, 1, {0}, make_cpu_ops), without(plain, 1, {0}, make_cpu_ops);
-    EXPECT_EQ(with.run_in_pieces(golden.tokens, {300}), without.run_in_pieces(golden.tokens, {300}));
+    for (const auto& [name, adapters] :
+         {std::pair<const char*, std::vector<std::string>>{"mistral_small",
+                                                           {"mistral_small_all", "mistral_small_attention"}},
+          {"mixtral", {"mixtral_experts"}}}) {
+        const Golden golden = load_golden(name);
+        const Adapted adapted(name, adapters);
+        const ModelFiles plain(golden_folder(name));
+        TestModel with(adapted.files, 1, {0}, make_cpu_ops), without(plain, 1, {0}, make_cpu_ops);
+        EXPECT_EQ(with.run_in_pieces(golden.tokens, {300}), without.run_in_pieces(golden.tokens, {300}));
+    }
 }
 
 // Sequences with different adapters, and one without, in one batch: each gets the bits it gets alone.
-TEST(DecoderAdapters, SequencesOfABatchDoNotDependOnEachOther) {
-    const Adapted adapted("mistral_small", {"mistral_small_all", "mistral_small_attention"});
+void expect_independent_sequences(const Adapted& adapted) {
     for (const int ranks : {1, 2}) {
         TestModel model(adapted.files, ranks, {0, 1}, make_cpu_ops);
         std::vector<float> alone;
@@ -144,6 +185,11 @@ TEST(DecoderAdapters, SequencesOfABatchDoNotDependOnEachOther) {
         }
         EXPECT_EQ(model.run(builder.take()), alone) << ranks;
     }
+}
+
+TEST(DecoderAdapters, SequencesOfABatchDoNotDependOnEachOther) {
+    expect_independent_sequences(Adapted("mistral_small", {"mistral_small_all", "mistral_small_attention"}));
+    expect_independent_sequences(Adapted("mixtral", {"mixtral_experts", "mixtral_experts.gguf"}));
 }
 
 }  // namespace

@@ -172,7 +172,8 @@ TEST(LoraAdapter, CountsItsMemory) {
     EXPECT_EQ(adapter_bytes(files, WeightLayout::File, whole_model, 0), 4U * 16 * (3 * 64 + 96 + 48 + 48));
     EXPECT_EQ(adapter_bytes(files, WeightLayout::Gpu, whole_model, 1), 2U * 16 * (3 * 64 + 96 + 48 + 48));
     EXPECT_EQ(adapter_bytes(files, WeightLayout::Gpu, half, 1), 2U * 16 * (3 * 64 + 48 + 24 + 24));
-    EXPECT_FALSE(gates_apart(files));
+    EXPECT_FALSE(adapter_buffers(files).gates_apart);
+    EXPECT_FALSE(adapter_buffers(files).added_to_experts);
 }
 
 }  // namespace

@@ -124,10 +124,10 @@ class ExpertsFixture : public OpsTest {
         Routing routing = make_routing(side, rows, loaded.settings, static_cast<int>(loaded.gate->count()));
         routing.adds = adds;
         const HiddenRows rows_of_x = side.hidden(x, m.hidden);
-        side.ops->route(rows_of_x, loaded.settings, batch_of(side, sequence), routing);
+        side.ops->route(rows_of_x, loaded.settings, batch_of(side, sequence), routing, nullptr);
         const HiddenRows gated =
             side.hidden(std::vector<float>(static_cast<std::size_t>(rows * m.used * m.ffn)), m.ffn);
-        side.ops->gated_experts(rows_of_x, *loaded.gate, *loaded.up, m.activation, routing, gated);
+        side.ops->gated_experts(rows_of_x, *loaded.gate, *loaded.up, m.activation, routing, nullptr, gated);
         if (former.empty()) former.assign(static_cast<std::size_t>(rows * m.hidden), 7);
         const FloatRows out = side.rows(former, m.hidden);
         side.ops->sum_experts(gated, *loaded.down, routing, out);

@@ -21,7 +21,7 @@ TEST_P(OpsExpertsTest, RouterChoosesLargestLogitsAndLowerOfEqualExperts) {
     x[experts + 1] = 1;
     const RouterSettings settings = unit_router(side, experts, used, true);
     const Routing routing = make_routing(side, 3, settings);
-    side.ops->route(side.hidden(x, experts), settings, batch_of(side, {0, 1, 2}), routing);
+    side.ops->route(side.hidden(x, experts), settings, batch_of(side, {0, 1, 2}), routing, nullptr);
     EXPECT_EQ(download(side, routing.expert, 9), (std::vector<std::int32_t>{4, 9, 30, 20, 1, 7, 0, 1, 2}));
     const auto weight = download(side, routing.weight, 9);
     const float sum = std::exp(2.0F) + std::exp(1.0F) + std::exp(0.5F);
@@ -48,7 +48,7 @@ TEST_P(OpsExpertsTest, SigmoidRouterChoosesByBiasedScores) {
     for (const bool normalized : {true, false}) {
         settings.normalized = normalized;
         const Routing routing = make_routing(side, 2, settings);
-        side.ops->route(side.hidden(x, experts), settings, batch_of(side, {0, 1}), routing);
+        side.ops->route(side.hidden(x, experts), settings, batch_of(side, {0, 1}), routing, nullptr);
         EXPECT_EQ(download(side, routing.expert, 4), (std::vector<std::int32_t>{3, 33, 33, 3}));
         const float wanted[] = {score(1), score(-1), score(0.75F), score(1)};
         const auto weight = download(side, routing.weight, 4);
@@ -73,7 +73,7 @@ TEST_P(OpsExpertsTest, RouterChoosesGroupsFirst) {
         settings.groups = 4;
         settings.used_groups = 2;
         const Routing routing = make_routing(side, 2, settings);
-        side.ops->route(side.hidden(x, experts), settings, batch_of(side, {0, 1}), routing);
+        side.ops->route(side.hidden(x, experts), settings, batch_of(side, {0, 1}), routing, nullptr);
         // By softmax groups 0 and 2, which hold 2 and 25; by sigmoid groups 3 and 1.
         const std::vector<std::int32_t> wanted = sigmoid ? std::vector<std::int32_t>{40, 41, 14, 0, 1, 24}
                                                          : std::vector<std::int32_t>{2, 25, 0, 0, 1, 24};
@@ -95,8 +95,8 @@ TEST_P(OpsExpertsTest, SharedExpertWithoutGateHasWeightOne) {
         const Routing routing =
             routing_in(side.up(std::vector<float>(bytes / sizeof(float))), rows, 32, 2, true);
         side.ops->route(side.hidden(normals(rows * 32), 32), settings,
-                        batch_of(side, std::vector<std::int32_t>(static_cast<std::size_t>(rows), 0)),
-                        routing);
+                        batch_of(side, std::vector<std::int32_t>(static_cast<std::size_t>(rows), 0)), routing,
+                        nullptr);
         EXPECT_EQ(download(side, routing.shared, static_cast<std::size_t>(rows)),
                   std::vector<float>(static_cast<std::size_t>(rows), 1));
     }
@@ -112,7 +112,7 @@ TEST_P(OpsExpertsTest, RouterSortsPairsByExpertAndSkipsEmptyRows) {
     x[3 * experts + 0] = 2, x[3 * experts + 3] = 1;  // row 3: 0, 3
     const RouterSettings settings = unit_router(side, experts, used, false);
     const Routing routing = make_routing(side, 4, settings);
-    side.ops->route(side.hidden(x, experts), settings, batch_of(side, {0, -1, 1, 2}), routing);
+    side.ops->route(side.hidden(x, experts), settings, batch_of(side, {0, -1, 1, 2}), routing, nullptr);
     EXPECT_EQ(download(side, routing.expert, 8), (std::vector<std::int32_t>{5, 3, -1, -1, 3, 5, 0, 3}));
     std::vector<std::int32_t> begin(experts + 1, 6);
     begin[0] = 0, begin[1] = begin[2] = begin[3] = 1, begin[4] = begin[5] = 4;
@@ -242,8 +242,8 @@ TEST_P(OpsExpertsTest, ReplaysWithOtherExperts) {
         const FloatRows out =
             side.rows(std::vector<float>(static_cast<std::size_t>(rows * m.hidden)), m.hidden);
         const auto enqueue = [&] {
-            side.ops->route(x, loaded.settings, batch, routing);
-            side.ops->gated_experts(x, *loaded.gate, *loaded.up, m.activation, routing, gated);
+            side.ops->route(x, loaded.settings, batch, routing, nullptr);
+            side.ops->gated_experts(x, *loaded.gate, *loaded.up, m.activation, routing, nullptr, gated);
             side.ops->sum_experts(gated, *loaded.down, routing, out);
         };
         enqueue();

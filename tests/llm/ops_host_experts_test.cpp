@@ -23,7 +23,7 @@ class OpsHostExpertsTest : public ExpertsFixture {
         const Routing routing =
             make_routing(side, rows, loaded.settings, static_cast<int>(loaded.gate->count()));
         const HiddenRows rows_of_x = side.hidden(x, m.hidden);
-        side.ops->route(rows_of_x, loaded.settings, batch_of(side, sequence), routing);
+        side.ops->route(rows_of_x, loaded.settings, batch_of(side, sequence), routing, nullptr);
         const FloatRows out =
             side.rows(std::vector<float>(static_cast<std::size_t>(rows * m.hidden), 7), m.hidden);
         std::function<void()> meanwhile;
@@ -136,7 +136,7 @@ TEST_P(OpsHostExpertsTest, StreamsLayersOneAfterTheOther) {
         host->prepare(layer_of(loaded, m));
         const Routing routing = make_routing(side, rows, loaded.settings);
         const HiddenRows rows_of_x = side.hidden(x, hidden);
-        side.ops->route(rows_of_x, loaded.settings, batch_of(side, sequence), routing);
+        side.ops->route(rows_of_x, loaded.settings, batch_of(side, sequence), routing, nullptr);
         const HiddenRows gated =
             side.hidden(std::vector<float>(static_cast<std::size_t>(rows * m.used * m.ffn)), m.ffn);
         const FloatRows out = side.rows(std::vector<float>(static_cast<std::size_t>(rows * hidden)), hidden);
@@ -165,7 +165,7 @@ TEST_P(OpsHostExpertsTest, ReplaysWithOtherExperts) {
         const HiddenRows gated =
             side.hidden(std::vector<float>(static_cast<std::size_t>(rows * m.used * m.ffn)), m.ffn);
         const auto enqueue = [&] {
-            side.ops->route(x, loaded.settings, batch, routing);
+            side.ops->route(x, loaded.settings, batch, routing, nullptr);
             // Two layers after each other share all memory.
             for (int layer = 0; layer < 2; ++layer)
                 host->sum(
@@ -233,7 +233,7 @@ TEST_P(OpsHostExpertsTest, CoresComputeRoutedRows) {
                 reference.hidden(std::vector<float>(static_cast<std::size_t>(rows * used * ffn)), ffn);
             const FloatRows wanted = reference.rows(std::vector<float>(out.size()), hidden);
             reference.ops->gated_experts(reference.hidden(x, hidden), *of_reference.gate, *of_reference.up,
-                                         m.activation, routing, gated);
+                                         m.activation, routing, nullptr, gated);
             reference.ops->sum_experts(gated, *of_reference.down, routing, wanted);
             EXPECT_LT(nmse(out, reference.down(wanted)), bound(format)) << rows;
         }

@@ -120,7 +120,7 @@ TEST(ReplicaPlan, SplitsEveryExpertOverTheGpusOfANode) {
 // What the ops allocate for a row: see FeedForwardBuffers.
 TEST(ReplicaPlan, CountsTheActivationsOfExpertsOnGpus) {
     const ModelConfig config = SyntheticModel("qwen-3-30b-a3b", "q8_0").config();
-    const auto of = [&](int rows) { return working_bytes(config, WeightLayout::Gpu, {1, 1, rows, 1}); };
+    const auto of = [&](int rows) { return working_bytes(config, WeightLayout::Gpu, {1, 1, rows, 1, {}}); };
     constexpr std::uint64_t gated = 8 * 768 * 2, routing = (4 * 8 + 1) * 4;  // eight experts a row
     constexpr std::uint64_t stream = 2 * 2048 * 4, hidden = (2048 + (2 * 32 + 2 * 4) * 128) * 2;
     const std::uint64_t row = (of(1001) - of(1));

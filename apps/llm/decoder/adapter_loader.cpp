@@ -1,7 +1,10 @@
 #include "llm/decoder/adapter_loader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "llm/model/lora/adapter_memory.h"
 #include "llm/model/lora/lora_adapter.h"
 #include "llm/ops/dequantize.h"
 
@@ -10,10 +13,24 @@ namespace {
 
 static_assert(kMostLoraRank <= Ops::most_adapter_rank);
 
-std::vector<float> row_of(const StoredTensor& tensor, std::size_t row) {
-    std::vector<float> numbers(tensor.columns);
-    dequantize_row(tensor.format, tensor.data + row * row_bytes(tensor.format, tensor.columns),
-                   static_cast<std::int64_t>(tensor.columns), numbers.data());
+// Returns the elements (row, begin) to (row, begin + count - 1) of a factor.
+std::vector<float> elements(const FactorView& factor, std::size_t row, std::size_t begin, std::size_t count) {
+    const StoredTensor& tensor = factor.tensor;
+    const std::size_t first = factor.first + row * factor.row_step;
+    if (factor.column_step == 1) {
+        std::vector<float> numbers(tensor.columns);
+        dequantize_row(tensor.format,
+                       tensor.data + first / tensor.columns * row_bytes(tensor.format, tensor.columns),
+                       static_cast<std::int64_t>(tensor.columns), numbers.data());
+        numbers.erase(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(begin));
+        numbers.resize(count);
+        return numbers;
+    }
+    std::vector<float> numbers(count);
+    const std::size_t bytes = row_bytes(tensor.format, 1);
+    for (std::size_t j = 0; j < count; ++j)
+        dequantize_row(tensor.format, tensor.data + (first + (begin + j) * factor.column_step) * bytes, 1,
+                       &numbers[j]);
     return numbers;
 }
 
@@ -29,15 +46,13 @@ void copy_part(const LoraFactors& factors, const Part& part, std::size_t head_di
                float* b) {
     const TensorSlice& slice = part.shard.stored;
     const IndexRange& used = part.shard.used_columns;
-    for (std::size_t k = 0; k < factors.a.rows; ++k) {
-        const std::vector<float> row = row_of(factors.a, k);
-        std::copy(row.begin() + static_cast<std::ptrdiff_t>(used.begin),
-                  row.begin() + static_cast<std::ptrdiff_t>(used.end),
-                  a + k * slice.columns() + (used.begin - slice.column_begin));
-    }
+    const auto own_rank = static_cast<std::size_t>(factors.rank);
+    for (std::size_t k = 0; k < own_rank; ++k)
+        std::ranges::copy(elements(factors.a, k, used.begin, used.size()),
+                          a + k * slice.columns() + (used.begin - slice.column_begin));
     for (std::size_t j = 0; j < slice.rows(); ++j) {
         const std::vector<float> row =
-            row_of(factors.b, LoraAdapter::row_in_b(factors, slice.row_begin + j, head_dim));
+            elements(factors.b, row_in_b(factors, slice.row_begin + j, head_dim), 0, own_rank);
         std::ranges::transform(row, b + j * rank, [&](float value) {
             return static_cast<float>(static_cast<double>(value) * factors.scale);
         });
@@ -48,7 +63,7 @@ AdapterFactors factors_of(const LoraAdapter& adapter, const std::vector<Part>& p
     AdapterFactors all;
     for (const Part& part : parts)
         if (const LoraFactors* factors = adapter.factors(part.tensor.name))
-            all.rank = std::max(all.rank, factors->rank());
+            all.rank = std::max(all.rank, factors->rank);
     if (all.rank == 0) return all;
     const auto rank = static_cast<std::size_t>(all.rank);
     const std::size_t columns = parts.front().shard.stored.columns();
@@ -66,26 +81,51 @@ AdapterFactors factors_of(const LoraAdapter& adapter, const std::vector<Part>& p
     return all;
 }
 
+// The matrices of a layer with these names.
+std::vector<Part> parts_of(const WeightLoader& loader, int layer, const std::vector<std::string>& names) {
+    std::vector<Part> parts;
+    for (const std::string& name : names) {
+        const ModelTensor& tensor = loader.model().layer_tensor(layer, name);
+        parts.push_back({tensor, tensor_shard(loader.model(), tensor, loader.share())});
+    }
+    return parts;
+}
+
+// Loads the factors of each adapter for each of the groups of matrices, which have the same shapes.
+std::unique_ptr<AdapterWeights> load_groups(const WeightLoader& loader,
+                                            const std::vector<std::vector<Part>>& groups) {
+    const ModelSource& model = loader.model();
+    AdapterSource source;
+    for (const Part& part : groups.front())
+        source.rows.push_back(static_cast<std::int64_t>(part.shard.stored.rows()));
+    source.columns = static_cast<std::int64_t>(groups.front().front().shard.stored.columns());
+    for (const auto& adapter : model.adapters())
+        for (const std::vector<Part>& parts : groups)
+            source.adapters.push_back(
+                factors_of(*adapter, parts, static_cast<std::size_t>(model.config().head_dim)));
+    if (std::ranges::all_of(source.adapters, [](const AdapterFactors& each) { return each.rank == 0; }))
+        return nullptr;
+    return loader.ops().load_adapters(source);
+}
+
 }  // namespace
 
 std::unique_ptr<AdapterWeights> load_adapters(const WeightLoader& loader, int layer,
                                               const std::vector<std::string>& names) {
-    const ModelSource& model = loader.model();
-    if (model.adapters().empty()) return nullptr;
-    std::vector<Part> parts;
-    AdapterSource source;
-    for (const std::string& name : names) {
-        const ModelTensor& tensor = model.layer_tensor(layer, name);
-        parts.push_back({tensor, tensor_shard(model, tensor, loader.share())});
-        source.rows.push_back(static_cast<std::int64_t>(parts.back().shard.stored.rows()));
+    if (loader.model().adapters().empty()) return nullptr;
+    return load_groups(loader, {parts_of(loader, layer, names)});
+}
+
+std::unique_ptr<AdapterWeights> load_expert_adapters(const WeightLoader& loader, int layer,
+                                                     const std::vector<std::string>& kinds) {
+    if (!adapts_experts(loader.model().adapters())) return nullptr;
+    std::vector<std::vector<Part>> groups;
+    for (std::size_t e = loader.share().experts.begin; e < loader.share().experts.end; ++e) {
+        std::vector<std::string> names;
+        for (const std::string& kind : kinds) names.push_back(fmt::format("{}.{}.weight", kind, e));
+        groups.push_back(parts_of(loader, layer, names));
     }
-    source.columns = static_cast<std::int64_t>(parts.front().shard.stored.columns());
-    for (const auto& adapter : model.adapters())
-        source.adapters.push_back(
-            factors_of(*adapter, parts, static_cast<std::size_t>(model.config().head_dim)));
-    if (std::ranges::all_of(source.adapters, [](const AdapterFactors& each) { return each.rank == 0; }))
-        return nullptr;
-    return loader.ops().load_adapters(source);
+    return load_groups(loader, groups);
 }
 
 }  // namespace voltpile::llm

@@ -14,4 +14,9 @@ namespace voltpile::llm {
 std::unique_ptr<AdapterWeights> load_adapters(const WeightLoader& loader, int layer,
                                               const std::vector<std::string>& names);
 
+// The same for matrices of each expert that the rank has: of kinds "ffn_gate", "ffn_up" and "ffn_down". For
+// Ops::adapt_experts() and Ops::add_expert_adapters().
+std::unique_ptr<AdapterWeights> load_expert_adapters(const WeightLoader& loader, int layer,
+                                                     const std::vector<std::string>& kinds);
+
 }  // namespace voltpile::llm

@@ -196,7 +196,7 @@ class Decoder {
     }
     // Returns the rows of hidden_rows() that the last pass of a prediction layer or the EAGLE 3 head fills.
     HiddenRows predicted_rows(std::int64_t rows) const;
-    void allocate_buffers(bool gates_apart);
+    void allocate_buffers(const AdapterBuffers& for_adapters);
     HiddenRows normed_rows(std::int64_t rows) const {
         return {joint_ != nullptr ? joint_ : buffers_.hidden->data(), rows, config_.hidden};
     }

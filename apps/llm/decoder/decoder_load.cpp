@@ -62,7 +62,7 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
     }
     load_ends(loader);
     for (int i = 0; predicts() && i < config_.layers; ++i) predictions_.push_back(load_prediction(loader, i));
-    allocate_buffers(gates_apart(model));
+    allocate_buffers(adapter_buffers(model));
     const int on_host = first_layer_on_host(config_, settings_.experts_on_host);
     if (on_host < settings_.layer_end)
         host_experts_ =
@@ -225,7 +225,7 @@ Decoder::Prediction Decoder::load_prediction(const WeightLoader& loader, int ind
     return out;
 }
 
-void Decoder::allocate_buffers(bool gates_apart) {
+void Decoder::allocate_buffers(const AdapterBuffers& for_adapters) {
     const auto floats = [&](std::int64_t rows, std::int64_t columns) {
         return ops_.allocate(static_cast<std::size_t>(rows * columns) * sizeof(float));
     };
@@ -245,7 +245,7 @@ void Decoder::allocate_buffers(bool gates_apart) {
     if (config_.latent.kv_rank > 0)
         latent_buffers_ = std::make_unique<LatentBuffers>(ops_, config_, rows,
                                                           static_cast<std::int64_t>(share_.heads.size()));
-    feed_forward_buffers_ = std::make_unique<FeedForwardBuffers>(ops_, config_, share_, rows, gates_apart);
+    feed_forward_buffers_ = std::make_unique<FeedForwardBuffers>(ops_, config_, share_, rows, for_adapters);
     if (!last_stage()) return;
     const std::int64_t logits = settings_.limits.logits;
     if (norms_all_rows()) {

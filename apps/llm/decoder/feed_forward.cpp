@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,6 +63,8 @@ class Mixture final : public FeedForwardPart {
           gate_(load(loader, layer, "ffn_gate")),
           up_(load(loader, layer, "ffn_up")),
           down_(load(loader, layer, "ffn_down")),
+          gate_up_adapters_(load_expert_adapters(loader, layer, {"ffn_gate", "ffn_up"})),
+          down_adapters_(load_expert_adapters(loader, layer, {"ffn_down"})),
           activation_(loader.model().config().blocks.activation),
           held_(static_cast<int>(loader.share().experts.size())) {
         const Experts& experts = loader.model().config().experts;
@@ -74,6 +77,9 @@ class Mixture final : public FeedForwardPart {
         if (experts.choice_bias) settings_.choice_bias = numbers(choice_bias_, "exp_probs_b.bias");
         if (loader.model().config().blocks.expert_biases)
             settings_.bias = numbers(router_bias_, "ffn_gate_inp.bias");
+        std::vector<std::string> of_router{"ffn_gate_inp.weight"};
+        if (experts.shared_gate) of_router.emplace_back("ffn_gate_inp_shexp.weight");
+        router_adapters_ = load_adapters(loader, layer, of_router);
         settings_.weight = static_cast<const float*>(router_->data());
         settings_.experts = static_cast<int>(experts.count);
         settings_.held_begin = static_cast<int>(loader.share().experts.begin);
@@ -83,10 +89,13 @@ class Mixture final : public FeedForwardPart {
         settings_.groups = static_cast<int>(experts.groups);
         settings_.used_groups = static_cast<int>(experts.used_groups);
         settings_.scale = static_cast<float>(experts.scale);
-        if (host_ != nullptr) host_->prepare(layer_on_host());
+        if (host_ == nullptr) return;
+        if (gate_up_adapters_ || down_adapters_)
+            throw std::logic_error("adapters change experts in host memory");
+        host_->prepare(layer_on_host());
     }
 
-    bool can_add() const override { return !shared_ && host_ == nullptr; }
+    bool can_add() const override { return !shared_ && host_ == nullptr && !down_adapters_; }
 
     void run(Ops& ops, const RmsNorm& x, const BatchView& batch, const FeedForwardBuffers& buffers,
              FloatRows out, bool adds) const override {
@@ -98,7 +107,7 @@ class Mixture final : public FeedForwardPart {
         RmsNorm done = x;
         done.out = ops.normed(x);
         done.done = true;
-        ops.route(done.out, settings_, batch, routing);
+        ops.route(done.out, settings_, batch, routing, router_adapters_.get());
         std::function<void()> shared;
         if (shared_) shared = [&] { shared_->run(ops, done, batch, buffers, out, false); };
         if (host_ != nullptr) {
@@ -107,8 +116,16 @@ class Mixture final : public FeedForwardPart {
             return;
         }
         if (shared) shared();
-        ops.gated_experts(x.out, *gate_, *up_, activation_, routing, gated);
+        const float* added = nullptr;
+        if (gate_up_adapters_ && batch.adapter != nullptr) {
+            const FloatRows to{static_cast<float*>(buffers.added->data()), gated.rows, 2 * gated.columns};
+            ops.adapt_experts(x.out, *gate_up_adapters_, batch, routing, to);
+            added = to.data;
+        }
+        ops.gated_experts(x.out, *gate_, *up_, activation_, routing, added, gated);
         ops.sum_experts(gated, *down_, routing, out);
+        if (down_adapters_ && batch.adapter != nullptr)
+            ops.add_expert_adapters(gated, *down_adapters_, batch, routing, out);
     }
 
   private:
@@ -136,6 +153,8 @@ class Mixture final : public FeedForwardPart {
     std::unique_ptr<OpsMemory> router_, router_bias_, shared_gate_, choice_bias_;
     HostExperts* host_;  // null: the experts are on the device
     std::unique_ptr<ExpertWeights> gate_, up_, down_;
+    // Null: no adapter changes them. Not for experts in host memory, where plans refuse them.
+    std::unique_ptr<AdapterWeights> router_adapters_, gate_up_adapters_, down_adapters_;
     Activation activation_;
     int held_;  // experts on this rank
     std::unique_ptr<GatedProduct> shared_;
@@ -145,7 +164,7 @@ class Mixture final : public FeedForwardPart {
 }  // namespace
 
 FeedForwardBuffers::FeedForwardBuffers(Ops& ops, const ModelConfig& config, const RankShare& share,
-                                       std::int64_t rows_of_pass, bool gates_apart)
+                                       std::int64_t rows_of_pass, const AdapterBuffers& for_adapters)
     : rows(rows_of_pass) {
     const auto hidden = [&](std::int64_t of_rows, std::size_t columns) {
         return ops.allocate(static_cast<std::size_t>(of_rows) * columns * bytes_of(ops.hidden_element()));
@@ -153,9 +172,12 @@ FeedForwardBuffers::FeedForwardBuffers(Ops& ops, const ModelConfig& config, cons
     const Experts& experts = config.experts;
     const std::size_t dense = std::max(share.shared_ffn.size(), share.ffn.size());
     gated = hidden(rows, dense);
-    if (gates_apart) gate_up = hidden(rows, 2 * dense);
+    if (for_adapters.gates_apart) gate_up = hidden(rows, 2 * dense);
     if (experts.count == 0) return;
     of_experts = hidden(rows * experts.used, share.expert_ffn.size());
+    if (for_adapters.added_to_experts)
+        added = ops.allocate(static_cast<std::size_t>(rows * experts.used) * 2 * share.expert_ffn.size() *
+                             sizeof(float));
     routing = ops.allocate(
         routing_bytes(rows, static_cast<int>(share.experts.size()), static_cast<int>(experts.used)));
 }

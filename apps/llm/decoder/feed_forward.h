@@ -5,17 +5,19 @@
 #include <memory>
 
 #include "llm/decoder/weight_loader.h"
+#include "llm/model/lora/adapter_memory.h"
 
 namespace voltpile::llm {
 
 // Activations of the feed-forward part, which all layers share.
 struct FeedForwardBuffers {
-    // rows: of the largest pass. gates_apart: see lora/adapter_memory.h.
+    // rows: of the largest pass.
     FeedForwardBuffers(Ops& ops, const ModelConfig& config, const RankShare& share, std::int64_t rows,
-                       bool gates_apart);
+                       const AdapterBuffers& for_adapters);
 
     std::int64_t rows;
     std::unique_ptr<OpsMemory> gate_up;     // products of gate and up before they are gated; may be null
+    std::unique_ptr<OpsMemory> added;       // to the gates of experts, see Ops::gated_experts; may be null
     std::unique_ptr<OpsMemory> gated;       // of the dense part, or of the shared expert
     std::unique_ptr<OpsMemory> of_experts;  // gated products of each row's experts
     std::unique_ptr<OpsMemory> routing;

@@ -17,10 +17,6 @@ std::string stacked_name(std::int64_t layer, std::string_view kind) {
     return fmt::format("blk.{}.{}_exps.weight", layer, kind);
 }
 
-std::string expert_name(std::int64_t layer, std::string_view kind, std::int64_t expert) {
-    return fmt::format("blk.{}.{}.{}.weight", layer, kind, expert);
-}
-
 std::string_view kind_of(std::string_view name) {
     return *std::ranges::find_if(kKinds, [&](std::string_view kind) {
         return name.find(fmt::format(".{}", kind)) != std::string_view::npos;
@@ -59,6 +55,10 @@ void unstack(const ModelConfig& config, std::int64_t layer, std::string_view kin
 }
 
 }  // namespace
+
+std::string expert_name(std::int64_t layer, std::string_view kind, std::int64_t expert) {
+    return fmt::format("blk.{}.{}.{}.weight", layer, kind, expert);
+}
 
 void unstack_experts(const ModelConfig& config, TensorFiles& files) {
     if (config.experts.count == 0) return;

@@ -3,6 +3,7 @@
 // "blk.3.ffn_up_exps.weight".
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,9 @@
 #include "llm/model/tensor_files.h"
 
 namespace voltpile::llm {
+
+// Returns the canonical name of a matrix. kind: "ffn_gate", "ffn_up" or "ffn_down".
+std::string expert_name(std::int64_t layer, std::string_view kind, std::int64_t expert);
 
 // Replaces the stacked tensors of a GGUF file by one for each expert. Throws FileError for shapes that do not
 // agree with the description.

@@ -260,8 +260,9 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
     const Experts& experts = config.experts;
     const std::int64_t dense_ffn = has_dense_layers(config) ? config.ffn : 0;
     const std::int64_t of_experts = experts.used * experts.ffn;
-    const std::int64_t ffn = of_experts + std::max(experts.shared_ffn, dense_ffn);
-    const std::int64_t gates = pass.gates_apart ? 2 * ffn : 0;
+    const std::int64_t apart = std::max(experts.shared_ffn, dense_ffn), ffn = of_experts + apart;
+    const std::int64_t gates = pass.adapters.gates_apart ? 2 * apart : 0;
+    const std::int64_t added = pass.adapters.added_to_experts ? 2 * of_experts : 0;
     const AttentionFactors attention = attention_factors(config);
     // The normed rows, and on GPUs the rows that others send for sums joined with norms.
     const bool joint = gpu && tensor > 1 && !config.blocks.output_norms;
@@ -276,9 +277,10 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
     // On cores, each row's copies and products for its experts and its adapter; the router's logits and
     // choices.
     const std::int64_t copies =
-        gpu ? 0 : 2 * experts.used * config.hidden + (gates > 0 ? config.hidden + ffn : 0);
+        gpu ? 0 : 2 * experts.used * config.hidden + (gates > 0 ? config.hidden + apart : 0);
     const std::int64_t routing = experts.count + 4 * experts.used;
-    const std::int64_t row = 4 * (floats + copies + routing) + (gpu ? 2 : 4) * factors;
+    const std::int64_t added_here = pass.whole_experts ? added : added / tensor;
+    const std::int64_t row = 4 * (floats + copies + routing + added_here) + (gpu ? 2 : 4) * factors;
     const std::int64_t logit_row =
         4 * (2 * config.hidden + config.vocab + (tensor > 1 ? (tensor + 1) * words : 0));
     // Hidden rows of a prediction layer's last pass.

@@ -81,13 +81,19 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
 // Decoder::hidden_rows().
 std::uint64_t hidden_row_bytes(const ModelConfig& config, WeightLayout layout);
 
+// Activations that adapters need beside those of the model.
+struct AdapterBuffers {
+    bool gates_apart = false;       // gate and up products, before they are gated
+    bool added_to_experts = false;  // what is added to the gate and up products of experts
+};
+
 // The largest pass of a team.
 struct PassShape {
     int tensor_parallel = 1;
     int stages = 1;
-    int rows = 0;                // tokens
-    int logits = 0;              // rows of logits
-    bool gates_apart = false;    // see lora/adapter_memory.h
+    int rows = 0;    // tokens
+    int logits = 0;  // rows of logits
+    AdapterBuffers adapters;
     bool whole_experts = false;  // see RankShare
     // Rows of a pass of the prediction layers or the EAGLE 3 head; 0: there is neither.
     int prediction_rows = 0;

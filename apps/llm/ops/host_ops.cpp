@@ -58,7 +58,7 @@ class ExpertsOfHost final : public HostExperts {
     void sum(HiddenRows x, const HostExpertLayer& layer, const Routing& routing, HiddenRows gated,
              FloatRows out, const std::function<void()>& meanwhile, bool) override {
         if (meanwhile) meanwhile();
-        ops_.gated_experts(x, *layer.gate, *layer.up, layer.activation, routing, gated);
+        ops_.gated_experts(x, *layer.gate, *layer.up, layer.activation, routing, nullptr, gated);
         ops_.sum_experts(gated, *layer.down, routing, out);
     }
     void check() const override {}

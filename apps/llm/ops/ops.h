@@ -245,23 +245,40 @@ class Ops {
     // group is as good as its best expert by softmax, or as the sum of its two best by sigmoid. The weights
     // are scale * s[e], with s divided by its sum over the chosen experts if normalized (a sigmoid router
     // adds 1e-20 to the sum); that of the shared expert is 1 / (1 + exp(-sum_c x[r, c] * shared_gate[c])).
-    // Empty rows have no experts.
+    // Empty rows have no experts. adapters: whose products are added to the logits and, if there is a
+    // shared_gate, to its product, as by add_adapters; nullptr: none.
     virtual void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
-                       const Routing& to) = 0;
+                       const Routing& to, const AdapterWeights* adapters) = 0;
 
     // The gated products of each sorted pair i of a row r and an expert e: out[i, j] = activation(g) * u as
-    // in gated_matmul, with x[r, :], the expert's matrices, and their biases added to g and u. out: (rows *
-    // used, rows of the matrices); rows beyond the last pair keep their values. Computes only experts that
-    // some row uses. As in matmul, the number of rows may choose the algorithm, here and in sum_experts. GPUs
-    // need one format for gate and up.
+    // in gated_matmul, with x[r, :], the expert's matrices, and their biases added to g and u. added: what is
+    // added further, fp32 (rows * used, 2 * rows of the matrices), to g from column j and to u from column j
+    // + rows of the matrices; nullptr: nothing. out: (rows * used, rows of the matrices); rows beyond the
+    // last pair keep their values. Computes only experts that some row uses. As in matmul, the number of rows
+    // may choose the algorithm, here and in sum_experts. GPUs need one format for gate and up.
     virtual void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
-                               Activation activation, const Routing& routing, HiddenRows out) = 0;
+                               Activation activation, const Routing& routing, const float* added,
+                               HiddenRows out) = 0;
 
     // out[r, j] = sum_k weight[r, k] * (sum_c x[place[r, k], c] * w[e][j, c] + bias[e, j]), e = expert[r, k],
     // in the order of k. If routing.shared, adds shared[r] times the former out[r, j]; if routing.adds, adds
     // all of it to the former out[r, j]. x: as gated_experts leaves it.
     virtual void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing,
                              FloatRows out) = 0;
+
+    // The two below multiply with the factors of adapters for experts. The adapters were loaded as one for
+    // each adapter of the batch and each expert of the rank: those of adapter n and expert e are number n *
+    // routing.experts + e. batch.adapter is not null. A row does not depend on the other rows.
+
+    // The products of each sorted pair i of a row r and an expert e: out[i, j] = sum_k b[j, k] * sum_c a[k,
+    // c] * x[r, c], for all outputs j of the matrices one after the other; 0 for a row without an adapter.
+    // out: (rows * used, outputs); rows beyond the last pair keep their values.
+    virtual void adapt_experts(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                               const Routing& routing, FloatRows out) = 0;
+    // out[r, j] += sum_k weight[r, k] * sum_i b[j, i] * sum_c a[i, c] * x[place[r, k], c], with the factors
+    // for expert[r, k], in the order of k. x: as for sum_experts.
+    virtual void add_expert_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                                     const Routing& routing, FloatRows out) = 0;
 
     // Applies bias, norm of heads and RoPE. qkv: (rows, (heads + 2 * kv_heads) * head_dim): queries, then
     // keys, then values. Changes the queries in place and stores keys and values in the cache (see

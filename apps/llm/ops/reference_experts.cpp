@@ -31,36 +31,49 @@ void row_products(const float* x, const ExpertWeights& experts, std::int64_t exp
 }  // namespace
 
 void ReferenceOps::route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
-                         const Routing& to) {
+                         const Routing& to, const AdapterWeights* adapters) {
+    // The logits of experts and of the shared expert's gate.
+    const std::int64_t outputs = settings.experts + (settings.shared_gate != nullptr ? 1 : 0);
+    std::vector<float> added(static_cast<std::size_t>(x.rows * outputs));
+    if (adapters != nullptr) add_adapters(x, *adapters, batch, FloatRows{added.data(), x.rows, outputs});
     std::vector<float> logits(static_cast<std::size_t>(settings.experts));
     for (std::int64_t r = 0; r < x.rows; ++r) {
         const float* row = host(x).data + r * x.columns;
+        const auto added_to = [&](std::int64_t e) {
+            return static_cast<double>(added[static_cast<std::size_t>(r * outputs + e)]);
+        };
         for (std::int64_t e = 0; e < settings.experts; ++e)
             logits[static_cast<std::size_t>(e)] =
-                static_cast<float>(dot(row, settings.weight + e * x.columns, x.columns) +
+                static_cast<float>(dot(row, settings.weight + e * x.columns, x.columns) + added_to(e) +
                                    (settings.bias != nullptr ? static_cast<double>(settings.bias[e]) : 0));
         choose_experts(logits.data(), settings, batch.sequence[r] < 0, r, to);
         if (to.shared != nullptr)
             to.shared[r] =
                 settings.shared_gate == nullptr
                     ? 1
-                    : static_cast<float>(1 / (1 + std::exp(-dot(row, settings.shared_gate, x.columns))));
+                    : static_cast<float>(1 / (1 + std::exp(-dot(row, settings.shared_gate, x.columns) -
+                                                           added_to(settings.experts))));
     }
     sort_by_expert(x.rows, to);
 }
 
 void ReferenceOps::gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
-                                 Activation activation, const Routing& routing, HiddenRows out) {
+                                 Activation activation, const Routing& routing, const float* added,
+                                 HiddenRows out) {
     std::vector<double> gates(static_cast<std::size_t>(out.columns));
     for (std::int64_t e = 0; e < routing.experts; ++e)
         for (std::int64_t i = routing.begin[e]; i < routing.begin[e + 1]; ++i) {
             const float* row = host(x).data + routing.row[i] * x.columns;
             float* to = host(out).data + i * out.columns;
-            row_products(row, gate, e,
-                         [&](std::int64_t j, double sum) { gates[static_cast<std::size_t>(j)] = sum; });
+            const auto added_to = [&](std::int64_t j) {
+                return added != nullptr ? static_cast<double>(added[i * 2 * out.columns + j]) : 0;
+            };
+            row_products(row, gate, e, [&](std::int64_t j, double sum) {
+                gates[static_cast<std::size_t>(j)] = sum + added_to(j);
+            });
             row_products(row, up, e, [&](std::int64_t j, double sum) {
-                to[j] =
-                    static_cast<float>(gated_reference(activation, gates[static_cast<std::size_t>(j)], sum));
+                to[j] = static_cast<float>(gated_reference(activation, gates[static_cast<std::size_t>(j)],
+                                                           sum + added_to(out.columns + j)));
             });
         }
 }

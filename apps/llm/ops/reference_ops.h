@@ -34,11 +34,16 @@ class ReferenceOps final : public HostOps {
                       HeadColumns to) override;
     void copy_heads(HiddenRows x, HeadColumns from, int heads, HiddenRows out, HeadColumns to) override;
     void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) override;
-    void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
-               const Routing& to) override;
+    void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch, const Routing& to,
+               const AdapterWeights* adapters) override;
     void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
-                       Activation activation, const Routing& routing, HiddenRows out) override;
+                       Activation activation, const Routing& routing, const float* added,
+                       HiddenRows out) override;
     void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing, FloatRows out) override;
+    void adapt_experts(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                       const Routing& routing, FloatRows out) override;
+    void add_expert_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                             const Routing& routing, FloatRows out) override;
     void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                         const KvLayer& cache) override;
     void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,

@@ -131,14 +131,15 @@ class TimedOps final : public Ops {
         ops_.sum_squares(qkv, settings, sums);
         mark("norm");
     }
-    void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
-               const Routing& to) override {
-        ops_.route(x, settings, batch, to);
+    void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch, const Routing& to,
+               const AdapterWeights* adapters) override {
+        ops_.route(x, settings, batch, to, adapters);
         mark("router");
     }
     void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
-                       Activation activation, const Routing& routing, HiddenRows out) override {
-        ops_.gated_experts(x, gate, up, activation, routing, out);
+                       Activation activation, const Routing& routing, const float* added,
+                       HiddenRows out) override {
+        ops_.gated_experts(x, gate, up, activation, routing, added, out);
         if (timed())
             mark(fmt::format("gated experts {} x 2 x {} x {}", gate.count(), gate.rows(), gate.columns()));
     }
@@ -146,6 +147,16 @@ class TimedOps final : public Ops {
                      FloatRows out) override {
         ops_.sum_experts(x, down, routing, out);
         if (timed()) mark(fmt::format("experts {} x {} x {}", down.count(), down.rows(), down.columns()));
+    }
+    void adapt_experts(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                       const Routing& routing, FloatRows out) override {
+        ops_.adapt_experts(x, adapters, batch, routing, out);
+        mark("adapters");
+    }
+    void add_expert_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                             const Routing& routing, FloatRows out) override {
+        ops_.add_expert_adapters(x, adapters, batch, routing, out);
+        mark("adapters");
     }
     void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                         const KvLayer& cache) override {

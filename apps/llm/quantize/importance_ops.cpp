@@ -83,14 +83,15 @@ void ImportanceOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const W
 }
 
 void ImportanceOps::gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
-                                  Activation activation, const Routing& routing, HiddenRows out) {
+                                  Activation activation, const Routing& routing, const float* added,
+                                  HiddenRows out) {
     for (int expert = 0; expert < routing.experts; ++expert) {
         for (std::int32_t i = routing.begin[expert]; i < routing.begin[expert + 1]; ++i) {
             add_row(gate.of(expert), row_of(x, routing.row[i]));
             add_row(up.of(expert), row_of(x, routing.row[i]));
         }
     }
-    CpuOps::gated_experts(x, gate, up, activation, routing, out);
+    CpuOps::gated_experts(x, gate, up, activation, routing, added, out);
 }
 
 void ImportanceOps::sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing,

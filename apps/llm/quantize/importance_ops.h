@@ -29,7 +29,8 @@ class ImportanceOps final : public CpuOps {
     void gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up, Activation activation,
                       HiddenRows out) override;
     void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
-                       Activation activation, const Routing& routing, HiddenRows out) override;
+                       Activation activation, const Routing& routing, const float* added,
+                       HiddenRows out) override;
     void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing, FloatRows out) override;
 
     // Returns the mean squares of each matrix's columns, under the names of GGUF files. With n rows, a column

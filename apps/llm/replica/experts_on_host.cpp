@@ -8,6 +8,9 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "llm/model/byte_cursor.h"
+#include "llm/model/lora/adapter_memory.h"
+#include "llm/model/lora/lora_adapter.h"
 
 namespace voltpile::llm {
 namespace {
@@ -18,18 +21,26 @@ std::string size_text(std::uint64_t bytes) {
 
 }  // namespace
 
-int most_experts_on_host(const ModelConfig& config) {
-    return config.hidden % 2 == 0 ? layers_with_experts(config) : 0;
+int most_experts_on_host(const ModelConfig& config, const ModelSource::Adapters& adapters) {
+    return config.hidden % 2 == 0 && !adapts_experts(adapters) ? layers_with_experts(config) : 0;
 }
 
-void check_experts_on_host(const ModelConfig& config, const ReplicaRequest& request) {
+void check_experts_on_host(const ModelConfig& config, const ModelSource::Adapters& adapters,
+                           const ReplicaRequest& request) {
     const int layers = layers_with_experts(config);
-    if (request.experts_on_host <= most_experts_on_host(config)) return;
+    if (request.experts_on_host <= most_experts_on_host(config, adapters)) return;
     if (layers > 0 && config.hidden % 2 != 0)
         throw JobError(fmt::format(
             "--experts-on-host {}: the hidden size {} is odd, and experts in host memory need an even one; "
             "use --experts-on-host 0",
             request.experts_on_host, config.hidden));
+    const auto changes =
+        std::ranges::find_if(adapters, [](const auto& adapter) { return adapter->changes_experts(); });
+    if (layers > 0 && changes != adapters.end())
+        throw JobError(fmt::format(
+            "--experts-on-host {}: the adapter {} changes experts, which experts in host memory do not "
+            "support; use --experts-on-host 0",
+            request.experts_on_host, printable((*changes)->name())));
     throw JobError(fmt::format(
         "--experts-on-host {}: {}", request.experts_on_host,
         layers == 0 ? "the model has no experts"

@@ -81,13 +81,13 @@ class ReplicaPlanner {
         if (request_.pipeline > config.layers && !config.prediction)
             throw JobError(fmt::format("{} pipeline stages: the model has {} layers, so at most {} stages",
                                        request_.pipeline, config.layers, config.layers));
-        check_experts_on_host(config, request_);
+        check_experts_on_host(config, model_.adapters(), request_);
     }
 
     // Returns the plan with the experts of some layers in host memory, if the request leaves their number
     // open: of each cut the one with the fewest, and of these the fastest. Nothing if none fits.
     std::optional<ReplicaPlan> with_experts_on_host() const {
-        const int layers = most_experts_on_host(model_.config());
+        const int layers = most_experts_on_host(model_.config(), model_.adapters());
         if (request_.experts_on_host >= 0 || layers == 0) return std::nullopt;
         std::optional<ReplicaPlan> best;
         double fastest = -1;
@@ -239,7 +239,7 @@ class ReplicaPlanner {
                              model_.config().prediction ? 1 : teams.pipeline,  // its rows go to no next stage
                              plan.request.rows,
                              request_.limits().logits,
-                             gates_apart(model_),
+                             adapter_buffers(model_),
                              has_whole_experts(model_, teams.tensor),
                              request_.prediction_rows(),
                              static_cast<int>(request_.read_layers.size())};
@@ -385,7 +385,7 @@ class ReplicaPlanner {
     // Says why experts in host memory, as many as the plan might have chosen, do not help; empty if it
     // had no such choice.
     std::string no_help_from_host(const ReplicaPlan& plan) const {
-        const int layers = most_experts_on_host(model_.config());
+        const int layers = most_experts_on_host(model_.config(), model_.adapters());
         if (request_.experts_on_host >= 0 || layers == 0 || layout_of(plan.plan) != WeightLayout::Gpu)
             return "";
         const auto all = with(plan.plan.teams.tensor, plan.plan.teams.pipeline, layers, false);

@@ -15,6 +15,7 @@ constexpr std::array kMixtralNames = {
     TensorName{"block_sparse_moe.experts.*.w1.weight", "ffn_gate.*.weight"},
     TensorName{"block_sparse_moe.experts.*.w3.weight", "ffn_up.*.weight"},
     TensorName{"block_sparse_moe.experts.*.w2.weight", "ffn_down.*.weight"},
+    TensorName{"mlp.gate.weight", "ffn_gate_inp.weight"},  // in transformers 5, and so in its adapters
 };
 constexpr std::array kExpertNames = {
     TensorName{"mlp.gate.weight", "ffn_gate_inp.weight"},

@@ -8,8 +8,11 @@
 
 namespace voltpile::llm {
 
-// Whether an adapter changes a gate or up matrix. Their products then need memory before they are gated.
-bool gates_apart(const ModelSource& model);
+// Returns what activations the adapters of a model need.
+AdapterBuffers adapter_buffers(const ModelSource& model);
+
+// Whether an adapter changes matrices of experts.
+bool adapts_experts(const ModelSource::Adapters& adapters);
 
 // Returns the bytes of the factors of all adapters for a layer on a rank with this share: fp32 on cores, fp16
 // on GPUs. An adapter takes its largest rank in all matrices that multiply the same input.

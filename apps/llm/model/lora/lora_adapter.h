@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "llm/model/lora/lora_factors.h"
 #include "llm/model/model_source.h"
 #include "llm/model/tensor_files.h"
 
@@ -29,19 +30,6 @@ AdapterChoice adapter_choice(std::string_view text);
 // Reads a list of them. Throws JobError also for a name that occurs twice and for too many.
 std::vector<AdapterChoice> adapter_choices(const std::vector<std::string>& texts);
 
-// How the rows of b are ordered, compared with those of the model's matrix.
-enum class LoraRows { Same, ToPairs, ToHalves };
-
-// The factors of one matrix of the model.
-struct LoraFactors {
-    StoredTensor a;             // (rank, columns of the matrix)
-    StoredTensor b;             // (rows, rank); of a fused matrix more rows than the matrix has
-    std::size_t first_row = 0;  // of the matrix in b
-    LoraRows order = LoraRows::Same;
-    double scale = 1;  // of b
-    int rank() const { return static_cast<int>(a.rows); }
-};
-
 class LoraAdapter {
   public:
     // Opens the files and checks that the adapter is one of this model: that the model has all matrices that
@@ -52,9 +40,8 @@ class LoraAdapter {
     // Returns the factors of a tensor of the model; nullptr if the adapter leaves it as it is.
     const LoraFactors* factors(std::string_view tensor) const;
     int rank() const { return rank_; }  // the largest
-
-    // Returns the row of b that belongs to a row of the model's matrix. head_dim: of the model.
-    static std::size_t row_in_b(const LoraFactors& factors, std::size_t row, std::size_t head_dim);
+    bool changes_experts() const { return changes_experts_; }
+    bool changes_expert_gates() const { return changes_expert_gates_; }  // or up matrices of experts
 
     // Returns 32 hexadecimal digits of the content: all factors and scales.
     std::string fingerprint() const;
@@ -64,6 +51,7 @@ class LoraAdapter {
     TensorFiles files_;
     std::map<std::string, LoraFactors, std::less<>> factors_;  // by canonical name
     int rank_ = 0;
+    bool changes_experts_ = false, changes_expert_gates_ = false;
 };
 
 }  // namespace voltpile::llm

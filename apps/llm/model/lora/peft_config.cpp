@@ -18,23 +18,38 @@ namespace {
 constexpr std::size_t kMostConfigBytes = 4 << 20;
 constexpr std::string_view kOfPatterns = "\\^$*+?()[]{}|";  // characters of regular expressions
 
-// Numbers by the names of modules. PEFT takes the keys as regular expressions; most are plain names.
+// Numbers by the names of modules. PEFT takes the keys as regular expressions; most are plain names. Those
+// that it writes itself, for experts of transformers 5, are names behind kAnyModule.
+constexpr std::string_view kAnyModule = R"(.*\.)";
 template <class Number>
 std::map<std::string, Number> numbers_by_module(const JsonKeys& keys, const char* key) {
     std::map<std::string, Number> numbers;
     const nlohmann::json* object = keys.find(key);
     if (object == nullptr) return numbers;
     if (!object->is_object()) keys.fail(fmt::format("\"{}\" must be an object", key));
-    for (const auto& [name, value] : object->items()) {
+    for (const auto& [pattern, value] : object->items()) {
+        const std::string name = pattern.substr(pattern.starts_with(kAnyModule) ? kAnyModule.size() : 0);
         if (name.find_first_of(kOfPatterns) != std::string::npos)
             keys.fail(
                 fmt::format("\"{}\" has {}, a regular expression, which is not supported: write the "
                             "names of the modules",
-                            key, printable(name)));
+                            key, printable(pattern)));
         if (!value.is_number()) keys.fail(fmt::format("\"{}\" of {} must be a number", key, printable(name)));
         numbers[name] = value.template get<Number>();
     }
     return numbers;
+}
+
+// Returns a list of texts; empty if it is none, since modules may also be a pattern.
+std::vector<std::string> texts(const JsonKeys& keys, const char* key) {
+    std::vector<std::string> all;
+    const nlohmann::json* const list = keys.find(key);
+    if (list == nullptr || !list->is_array()) return all;
+    for (const nlohmann::json& each : *list) {
+        if (!each.is_string()) keys.fail(fmt::format("\"{}\" must be a list of texts", key));
+        all.push_back(each.get<std::string>());
+    }
+    return all;
 }
 
 int checked_rank(const JsonKeys& keys, std::int64_t rank) {
@@ -98,11 +113,8 @@ PeftConfig read_peft_config(const std::string& folder) {
     for (const auto& [name, rank] : numbers_by_module<std::int64_t>(keys, "rank_pattern"))
         config.rank_of[name] = checked_rank(keys, rank);
     config.alpha_of = numbers_by_module<double>(keys, "alpha_pattern");
-    if (const nlohmann::json* targets = keys.find("target_modules"); targets && targets->is_array())
-        for (const nlohmann::json& each : *targets) {
-            if (!each.is_string()) keys.fail("\"target_modules\" must be a list of texts");
-            config.targets.push_back(each.get<std::string>());
-        }
+    config.modules = texts(keys, "target_modules");
+    config.parameters = texts(keys, "target_parameters");
     return config;
 }
 

@@ -14,7 +14,8 @@ struct PeftConfig {
     bool rank_stabilized = false;            // the scale is alpha / sqrt(r) instead of alpha / r
     std::map<std::string, int> rank_of;      // of modules that differ: their names, or the ends of them
     std::map<std::string, double> alpha_of;  // the same
-    std::vector<std::string> targets;        // ends of module names; empty if they are a pattern
+    std::vector<std::string> modules;        // ends of the names of targets; empty if they are a pattern
+    std::vector<std::string> parameters;     // of modules, the same
 
     int rank_of_module(std::string_view module) const;
     double scale_of_module(std::string_view module) const;  // of the product of the factors

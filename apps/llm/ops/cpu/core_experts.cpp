@@ -39,7 +39,7 @@ void CoreExperts::sum(const RoutedRows& rows, const HostExpertLayer& layer, floa
     sort_by_expert(rows.rows, routing);
     const HiddenRows gated{gated_.data(), pairs, layer.gate->rows()};
     ops_.gated_experts({x_.data(), rows.rows, columns}, *layer.gate, *layer.up, layer.activation, routing,
-                       gated);
+                       nullptr, gated);
     ops_.sum_experts(gated, *layer.down, routing, {out, rows.rows, layer.down->rows()});
 }
 

@@ -163,6 +163,13 @@ void CpuOps::run_gated(const WeightMatrix& gate, const WeightMatrix& up, FloatRo
             g[i] += settings.gate_bias[p.begin + i];
         for (std::int64_t i = 0; settings.up_bias != nullptr && i < count; ++i)
             u[i] += settings.up_bias[p.begin + i];
+        if (settings.added != nullptr) {
+            const float* const added = settings.added + r * 2 * gate.rows() + p.begin;
+            for (std::int64_t i = 0; i < count; ++i) {
+                g[i] += added[i];
+                u[i] += added[gate.rows() + i];
+            }
+        }
         kernels_.gate(settings.activation, g, u, count);
     }
 }

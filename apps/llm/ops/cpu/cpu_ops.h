@@ -45,11 +45,16 @@ class CpuOps : public HostOps {
                       HeadColumns to) override;
     void copy_heads(HiddenRows x, HeadColumns from, int heads, HiddenRows out, HeadColumns to) override;
     void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) override;
-    void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
-               const Routing& to) override;
+    void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch, const Routing& to,
+               const AdapterWeights* adapters) override;
     void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
-                       Activation activation, const Routing& routing, HiddenRows out) override;
+                       Activation activation, const Routing& routing, const float* added,
+                       HiddenRows out) override;
     void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing, FloatRows out) override;
+    void adapt_experts(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                       const Routing& routing, FloatRows out) override;
+    void add_expert_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                             const Routing& routing, FloatRows out) override;
     void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                         const KvLayer& cache) override;
     void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch, const KvLayer& cache,
@@ -76,6 +81,7 @@ class CpuOps : public HostOps {
         Activation activation;
         const float* gate_bias = nullptr;  // (rows of the matrices)
         const float* up_bias = nullptr;
+        const float* added = nullptr;  // (rows, 2 * rows of the matrices), see Ops::gated_experts
     };
 
     bool by_integers(const WeightMatrix& weight) const { return llm::by_integers(kernels_, weight.format()); }
@@ -91,6 +97,12 @@ class CpuOps : public HostOps {
     template <class ItemProduct>
     void for_each_item(const ExpertWeights& weights, const Routing& routing, const ItemProduct& product);
     void multiply(FloatRows x, std::span<const WeightMatrix* const> weights, FloatRows out);
+    // Lists the pairs whose rows have an adapter that changes the expert, sorted by factors.
+    void find_adapted_pairs(const AdapterWeights& adapters, const BatchView& batch, const Routing& routing);
+    // Writes the products of the pairs in the list to their rows of `out`. row_of: of a pair in x; nullptr:
+    // the pair itself.
+    void multiply_adapted_pairs(FloatRows x, const std::int32_t* row_of, const AdapterWeights& adapters,
+                                FloatRows out);
 
     CpuKernels kernels_;
     CpuTeam team_;
@@ -102,6 +114,15 @@ class CpuOps : public HostOps {
     std::vector<float> gathered_;  // the rows of x in the order of their experts
     std::vector<float> products_;  // of each row with each of its experts
     std::vector<std::int64_t> adapted_rows_;
+    struct AdaptedPair {
+        int factors;  // index of the adapter for the expert
+        std::int32_t pair;
+    };
+    std::vector<AdaptedPair> adapted_pairs_;
+    struct PairRange {
+        std::size_t begin, end;  // of adapted_pairs_ with the same factors
+    };
+    std::vector<PairRange> pair_ranges_;
     std::vector<float> reduced_;  // the products of these rows with an adapter's first factor
     struct ExpertItem {
         std::int64_t expert, item;

@@ -29,17 +29,25 @@ FloatRows rows_of(FloatRows x, std::int64_t begin, std::int64_t rows) {
 
 }  // namespace
 
-void CpuOps::route(HiddenRows x, const RouterSettings& settings, const BatchView& batch, const Routing& to) {
-    logits_.resize(static_cast<std::size_t>(x.rows * settings.experts));
-    const FloatRows logits{logits_.data(), x.rows, settings.experts};
-    matmul(x, matrix_of(settings.weight, settings.experts, x.columns), logits);
+void CpuOps::route(HiddenRows x, const RouterSettings& settings, const BatchView& batch, const Routing& to,
+                   const AdapterWeights* adapters) {
+    // The logits of experts and of the shared expert's gate.
     const bool gated = to.shared != nullptr && settings.shared_gate != nullptr;
-    if (gated) matmul(x, matrix_of(settings.shared_gate, 1, x.columns), {to.shared, x.rows, 1});
+    const std::int64_t outputs = settings.experts + (gated ? 1 : 0);
+    logits_.resize(static_cast<std::size_t>(x.rows * outputs));
+    const FloatRows logits{logits_.data(), x.rows, outputs};
+    const HostMatrix router = matrix_of(settings.weight, settings.experts, x.columns);
+    const HostMatrix shared_gate =
+        matrix_of(gated ? settings.shared_gate : nullptr, gated ? 1 : 0, x.columns);
+    const WeightMatrix* const weights[] = {&router, &shared_gate};
+    multiply(host(x), std::span(weights).first(gated ? 2 : 1), logits);
+    if (adapters != nullptr) add_adapters(x, *adapters, batch, logits);
     team_.for_each(x.rows, [&](std::int64_t r, int) {
+        float* const row = logits.data + r * outputs;
         for (std::int64_t e = 0; settings.bias != nullptr && e < settings.experts; ++e)
-            logits.data[r * settings.experts + e] += settings.bias[e];
-        if (to.shared != nullptr) to.shared[r] = gated ? 1 / (1 + std::exp(-to.shared[r])) : 1;
-        choose_experts(logits.data + r * settings.experts, settings, batch.sequence[r] < 0, r, to);
+            row[e] += settings.bias[e];
+        if (to.shared != nullptr) to.shared[r] = gated ? 1 / (1 + std::exp(-row[settings.experts])) : 1;
+        choose_experts(row, settings, batch.sequence[r] < 0, r, to);
     });
     sort_by_expert(x.rows, to);
 }
@@ -59,7 +67,8 @@ void CpuOps::for_each_item(const ExpertWeights& weights, const Routing& routing,
 }
 
 void CpuOps::gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
-                           Activation activation, const Routing& routing, HiddenRows out) {
+                           Activation activation, const Routing& routing, const float* added,
+                           HiddenRows out) {
     const std::int64_t pairs = routing.begin[routing.experts];
     gathered_.resize(std::max(gathered_.size(), static_cast<std::size_t>(pairs * x.columns)));
     const FloatRows gathered{gathered_.data(), pairs, x.columns};
@@ -68,7 +77,8 @@ void CpuOps::gated_experts(HiddenRows x, const ExpertWeights& gate, const Expert
     if (by_integers(gate.of(0)) || by_integers(up.of(0))) quantize_rows(gathered);
     for_each_item(gate, routing, [&](std::int64_t expert, std::int64_t item, int thread) {
         const std::int64_t begin = routing.begin[expert], rows = pairs_of(routing, expert);
-        const GateSettings settings{activation, bias_of(gate, expert), bias_of(up, expert)};
+        const GateSettings settings{activation, bias_of(gate, expert), bias_of(up, expert),
+                                    added == nullptr ? nullptr : added + begin * 2 * gate.rows()};
         run_gated(gate.of(expert), up.of(expert), rows_of(gathered, begin, rows), item, thread, begin,
                   settings, rows_of(host(out), begin, rows));
     });

@@ -72,15 +72,47 @@ AdapterArgs CudaAdapters::args() const {
     return args;
 }
 
+namespace {
+
+// Returns how many rows fit into the scratch memory at once. numbers: of each row.
+std::int64_t rows_at_once(std::span<std::uint8_t> scratch, int numbers) {
+    const auto fit =
+        static_cast<std::int64_t>(scratch.size() / (static_cast<std::size_t>(numbers) * sizeof(float)));
+    if (fit == 0) throw DeviceError("products with adapters need more scratch memory");
+    return fit;
+}
+
+// Calls launch(arguments, first row) for as many rows at a time as fit into the scratch memory.
+template <class Launch>
+void for_rows_of_pairs(const AdapterWeights& adapters, const BatchView& batch, std::int64_t rows,
+                       const Routing& routing, FloatRows out, std::span<std::uint8_t> scratch,
+                       const Launch& launch) {
+    ExpertAdapterArgs args{static_cast<const CudaAdapters&>(adapters).args(), routing};
+    if (args.factors.most_rank == 0 || rows == 0) return;
+    const std::int64_t fit =
+        rows_at_once(scratch, routing.used * args.factors.matrices * args.factors.most_rank);
+    args.factors.reduced = reinterpret_cast<float*>(scratch.data());
+    args.factors.float_out = true;
+    args.factors.out_columns = static_cast<int>(out.columns);
+    for (std::int64_t row = 0; row < rows; row += fit) {
+        args.factors.rows = static_cast<int>(std::min(fit, rows - row));
+        args.factors.adapter_of = batch.adapter + row;
+        args.routing.expert = routing.expert + row * routing.used;
+        args.routing.place = routing.place + row * routing.used;
+        args.routing.weight = routing.weight + row * routing.used;
+        launch(args, row);
+    }
+}
+
+}  // namespace
+
 void add_cuda_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch, void* out,
                        bool float_out, int out_columns, std::span<std::uint8_t> scratch,
                        const Stream& stream) {
     if (batch.adapter == nullptr || x.rows == 0) return;
     AdapterArgs args = static_cast<const CudaAdapters&>(adapters).args();
     if (args.most_rank == 0) return;
-    const std::size_t row_bytes = static_cast<std::size_t>(args.matrices * args.most_rank) * sizeof(float);
-    const auto fit = static_cast<std::int64_t>(scratch.size() / row_bytes);
-    if (fit == 0) throw DeviceError("products with adapters need more scratch memory");
+    const std::int64_t fit = rows_at_once(scratch, args.matrices * args.most_rank);
     args.reduced = reinterpret_cast<float*>(scratch.data());
     args.float_out = float_out;
     args.out_columns = out_columns;
@@ -93,6 +125,28 @@ void add_cuda_adapters(HiddenRows x, const AdapterWeights& adapters, const Batch
                              : static_cast<void*>(static_cast<std::uint16_t*>(out) + first);
         launch_add_adapters(args, stream);
     }
+}
+
+void adapt_cuda_experts(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                        const Routing& routing, FloatRows out, std::span<std::uint8_t> scratch,
+                        const Stream& stream) {
+    for_rows_of_pairs(adapters, batch, x.rows, routing, out, scratch,
+                      [&](ExpertAdapterArgs& args, std::int64_t row) {
+                          args.factors.x = static_cast<const std::uint16_t*>(x.data) + row * x.columns;
+                          args.factors.out = out.data;
+                          launch_adapt_experts(args, stream);
+                      });
+}
+
+void add_cuda_expert_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                              const Routing& routing, FloatRows out, std::span<std::uint8_t> scratch,
+                              const Stream& stream) {
+    for_rows_of_pairs(adapters, batch, out.rows, routing, out, scratch,
+                      [&](ExpertAdapterArgs& args, std::int64_t row) {
+                          args.factors.x = x.data;
+                          args.factors.out = out.data + row * out.columns;
+                          launch_add_expert_adapters(args, stream);
+                      });
 }
 
 }  // namespace voltpile::llm

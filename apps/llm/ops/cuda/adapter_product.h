@@ -1,6 +1,7 @@
 // The factors of adapters in GPU memory, and the products with them.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -30,5 +31,13 @@ class CudaAdapters final : public AdapterWeights {
 void add_cuda_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch, void* out,
                        bool float_out, int out_columns, std::span<std::uint8_t> scratch,
                        const Stream& stream);
+
+// Ops::adapt_experts and Ops::add_expert_adapters. scratch: the same.
+void adapt_cuda_experts(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                        const Routing& routing, FloatRows out, std::span<std::uint8_t> scratch,
+                        const Stream& stream);
+void add_cuda_expert_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                              const Routing& routing, FloatRows out, std::span<std::uint8_t> scratch,
+                              const Stream& stream);
 
 }  // namespace voltpile::llm

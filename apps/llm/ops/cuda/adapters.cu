@@ -130,6 +130,77 @@ __global__ void __launch_bounds__(threads) expand(const __grid_constant__ Adapte
     });
 }
 
+// The factors of pair `pair` of (rows, used); rank 0 if there are none.
+__device__ __forceinline__ AdapterEntry factors_of(const ExpertAdapterArgs& args, int pair) {
+    const int adapter = args.factors.adapter_of[pair / args.routing.used], expert = args.routing.expert[pair];
+    if (adapter < 0 || expert < 0) return {};
+    return args.factors.adapters[adapter * args.routing.experts + expert];
+}
+
+// reduced[pair, k] = sum_c a[k, c] * x[row or place of the pair, c]. Each warp has a row k of a.
+template <bool whole, bool by_row>
+__global__ void __launch_bounds__(threads) reduce_pair(const __grid_constant__ ExpertAdapterArgs args) {
+    const int pair = static_cast<int>(blockIdx.x);
+    const int k = static_cast<int>(blockIdx.y) * warps + static_cast<int>(threadIdx.x) / 32;
+    const int lane = static_cast<int>(threadIdx.x) % 32, columns = args.factors.columns;
+    const AdapterEntry entry = factors_of(args, pair);
+    if (k >= entry.rank * args.factors.matrices) return;
+    const std::int64_t row = by_row ? pair / args.routing.used : args.routing.place[pair];
+    const auto* x = static_cast<const __half*>(args.factors.x) + row * columns;
+    const auto* a = static_cast<const __half*>(entry.a) + static_cast<std::int64_t>(k) * columns;
+    float sum = 0;
+    for (int c = lane * 8; c < columns; c += 256) {
+        const Eight w = load_eight<whole>(a + c, columns - c), v = load_eight<whole>(x + c, columns - c);
+#pragma unroll
+        for (int e = 0; e < 8; ++e) sum = fmaf(w.value[e], v.value[e], sum);
+    }
+    for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+    if (lane == 0)
+        args.factors
+            .reduced[static_cast<std::int64_t>(pair) * args.factors.matrices * args.factors.most_rank + k] =
+            sum;
+}
+
+// Returns sum_k b[k, j] * reduced[pair, k] for an output j of a matrix.
+__device__ __forceinline__ float expanded(const ExpertAdapterArgs& args, const AdapterEntry& entry, int pair,
+                                          int matrix, int j) {
+    const int all = args.factors.row_begin[args.factors.matrices];
+    const float* reduced = args.factors.reduced +
+                           static_cast<std::int64_t>(pair) * args.factors.matrices * args.factors.most_rank +
+                           matrix * entry.rank;
+    const auto* b = static_cast<const __half*>(entry.b) + j;
+    float sum = 0;
+    for (int k = 0; k < entry.rank; ++k)
+        sum = fmaf(__half2float(b[static_cast<std::int64_t>(k) * all]), reduced[k], sum);
+    return sum;
+}
+
+// out[place of the pair, j]. Each thread has an output j of matrix blockIdx.z.
+__global__ void __launch_bounds__(threads) expand_pair(const __grid_constant__ ExpertAdapterArgs args) {
+    const int pair = static_cast<int>(blockIdx.x), matrix = static_cast<int>(blockIdx.z);
+    const int j = args.factors.row_begin[matrix] + static_cast<int>(blockIdx.y) * threads +
+                  static_cast<int>(threadIdx.x);
+    if (args.routing.expert[pair] < 0 || j >= args.factors.row_begin[matrix + 1]) return;
+    static_cast<float*>(
+        args.factors
+            .out)[static_cast<std::int64_t>(args.routing.place[pair]) * args.factors.out_columns + j] =
+        expanded(args, factors_of(args, pair), pair, matrix, j);
+}
+
+// out[row, j] += the weighted sum over the row's pairs, of one matrix. Each thread has an output j.
+__global__ void __launch_bounds__(threads) expand_row(const __grid_constant__ ExpertAdapterArgs args) {
+    const int row = static_cast<int>(blockIdx.x), used = args.routing.used;
+    const int j = static_cast<int>(blockIdx.y) * threads + static_cast<int>(threadIdx.x);
+    if (args.factors.adapter_of[row] < 0 || j >= args.factors.row_begin[1]) return;
+    float sum = 0;
+    for (int pair = row * used; pair < (row + 1) * used; ++pair) {
+        const AdapterEntry entry = factors_of(args, pair);
+        if (entry.rank > 0) sum = fmaf(args.routing.weight[pair], expanded(args, entry, pair, 0, j), sum);
+    }
+    static_cast<float*>(args.factors.out)[static_cast<std::int64_t>(row) * args.factors.out_columns + j] +=
+        sum;
+}
+
 __global__ void __launch_bounds__(threads)
     gate_halves(const __half* x, Activation activation, int columns, float limit, __half* out) {
     const int column = static_cast<int>(blockIdx.y) * threads + static_cast<int>(threadIdx.x);
@@ -145,15 +216,42 @@ int parts(int count, int size) {
     return (count + size - 1) / size;
 }
 
+// The widest of the matrices.
+int most_outputs(const AdapterArgs& args) {
+    int widest = 0;
+    for (int m = 0; m < args.matrices; ++m) widest = max(widest, args.row_begin[m + 1] - args.row_begin[m]);
+    return widest;
+}
+
+template <bool by_row>
+void launch_reduce_pairs(const ExpertAdapterArgs& args, const Stream& stream) {
+    const LaunchShape shape{args.factors.rows * args.routing.used, threads, 0,
+                            parts(args.factors.matrices * args.factors.most_rank, warps)};
+    launch("adapters of experts",
+           args.factors.columns % 8 == 0 ? reduce_pair<true, by_row> : reduce_pair<false, by_row>, shape,
+           stream, args);
+}
+
 }  // namespace
+
+void launch_adapt_experts(const ExpertAdapterArgs& args, const Stream& stream) {
+    launch_reduce_pairs<true>(args, stream);
+    const LaunchShape shape{args.factors.rows * args.routing.used, threads, 0,
+                            parts(most_outputs(args.factors), threads), args.factors.matrices};
+    launch("adapters of experts", expand_pair, shape, stream, args);
+}
+
+void launch_add_expert_adapters(const ExpertAdapterArgs& args, const Stream& stream) {
+    launch_reduce_pairs<false>(args, stream);
+    launch("adapters of experts", expand_row,
+           {args.factors.rows, threads, 0, parts(args.factors.row_begin[1], threads)}, stream, args);
+}
 
 void launch_add_adapters(const AdapterArgs& args, const Stream& stream) {
     const int tiles = parts(args.rows, tile_rows);
     LaunchShape shape{tiles, threads, 0, parts(args.matrices * args.most_rank, warps)};
     launch("adapters", args.columns % 8 == 0 ? reduce<true> : reduce<false>, shape, stream, args);
-    int widest = 0;
-    for (int m = 0; m < args.matrices; ++m) widest = max(widest, args.row_begin[m + 1] - args.row_begin[m]);
-    shape.blocks_y = parts(widest, threads);
+    shape.blocks_y = parts(most_outputs(args), threads);
     shape.blocks_z = args.matrices;
     launch("adapters", args.float_out ? expand<float> : expand<__half>, shape, stream, args);
 }

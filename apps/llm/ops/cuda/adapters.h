@@ -9,6 +9,7 @@
 
 #include "device/stream.h"
 #include "llm/model/layer_blocks.h"
+#include "llm/ops/operands.h"
 
 namespace voltpile::llm {
 
@@ -38,6 +39,18 @@ struct AdapterArgs {
 
 // Ops::add_adapters. rows must be positive.
 void launch_add_adapters(const AdapterArgs& args, const Stream& stream);
+
+// Factors for experts, of which AdapterEntry adapter * routing.experts + e is for expert e. Blocks take a
+// pair of a row and one of its experts.
+struct ExpertAdapterArgs {
+    AdapterArgs factors;  // reduced: (rows * used, matrices * most_rank); out: fp32
+    Routing routing;      // expert, place and weight begin with the first of factors.rows
+};
+
+// Ops::adapt_experts. x: of the first of factors.rows; out: of the first sorted pair. rows must be positive.
+void launch_adapt_experts(const ExpertAdapterArgs& args, const Stream& stream);
+// Ops::add_expert_adapters. x: of the first sorted pair; out: of the first of factors.rows.
+void launch_add_expert_adapters(const ExpertAdapterArgs& args, const Stream& stream);
 
 // Ops::gate. x: fp16 (rows, 2 * columns). out: fp16 (rows, columns). limit: half_limit().
 void launch_gate_halves(const void* x, Activation activation, int rows, int columns, float limit, void* out,

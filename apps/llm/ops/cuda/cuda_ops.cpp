@@ -213,13 +213,24 @@ class CudaOps final : public CudaRowOps {
         launch_sum_squares(qkv.data, settings, static_cast<int>(qkv.rows), static_cast<int>(qkv.columns),
                            limit_, sums.data, stream_);
     }
-    void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
-               const Routing& to) override {
-        expert_product_.route(x, settings, batch, to);
+    void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch, const Routing& to,
+               const AdapterWeights* adapters) override {
+        expert_product_.route(x, settings, batch, to, adapters);
     }
     void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
-                       Activation activation, const Routing& routing, HiddenRows out) override {
-        expert_product_.run_gated(x, cuda(gate).matrices(), cuda(up).matrices(), activation, routing, out);
+                       Activation activation, const Routing& routing, const float* added,
+                       HiddenRows out) override {
+        expert_product_.run_gated(x, cuda(gate).matrices(), cuda(up).matrices(), activation, routing, added,
+                                  out);
+    }
+    void adapt_experts(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                       const Routing& routing, FloatRows out) override {
+        adapt_cuda_experts(x, adapters, batch, routing, out, {scratch_.data(), scratch_.size()}, stream_);
+    }
+    void add_expert_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                             const Routing& routing, FloatRows out) override {
+        add_cuda_expert_adapters(x, adapters, batch, routing, out, {scratch_.data(), scratch_.size()},
+                                 stream_);
     }
     void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing,
                      FloatRows out) override {

@@ -132,6 +132,11 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
             if (pair < 0) return;
             first += bias_of(0, index, row);
             second += bias_of(1, index, row);
+            if (args.added != nullptr) {
+                const float* const added = args.added + static_cast<std::int64_t>(pair) * 2 * outputs + row;
+                first += added[0];
+                second += added[outputs];
+            }
             static_cast<__half*>(args.out)[static_cast<std::int64_t>(pair) * args.out_columns + row] =
                 limited_half(gated_value(args.activation, first, second), args.limit);
         } else {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "llm/ops/cuda/adapter_product.h"
 #include "llm/ops/cuda/loader.h"
 #include "llm/ops/cuda/product.h"
 
@@ -41,16 +42,28 @@ CudaExperts::CudaExperts(std::vector<std::unique_ptr<WeightMatrix>> experts, std
 }
 
 void CudaExpertProduct::route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
-                              const Routing& to) {
+                              const Routing& to, const AdapterWeights* adapters) {
     if (x.rows == 0) return;
-    const auto logits = static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(settings.experts + 1);
-    if (logits * sizeof(float) > scratch_.size()) needs_scratch();
+    const auto rows = static_cast<std::size_t>(x.rows);
+    const std::size_t logits = rows * static_cast<std::size_t>(settings.experts + 1);
+    auto* const scratch = reinterpret_cast<float*>(scratch_.data());
+    AdapterArgs args;
+    if (adapters != nullptr && batch.adapter != nullptr) {
+        args = static_cast<const CudaAdapters&>(*adapters).args();
+        args.adapter_of = batch.adapter;
+        args.x = x.data;
+        args.rows = static_cast<int>(x.rows);
+        args.reduced = scratch + logits;
+    }
+    const std::size_t reduced = rows * static_cast<std::size_t>(args.matrices * args.most_rank);
+    if ((logits + reduced) * sizeof(float) > scratch_.size()) needs_scratch();
     launch_route(x.data, static_cast<int>(x.rows), static_cast<int>(x.columns), settings, batch, to,
-                 reinterpret_cast<float*>(scratch_.data()), counter_.data(), stream_);
+                 args.most_rank > 0 ? &args : nullptr, scratch, counter_.data(), stream_);
 }
 
 void CudaExpertProduct::run_gated(HiddenRows x, const ExpertMatrices& gate, const ExpertMatrices& up,
-                                  Activation activation, const Routing& routing, HiddenRows out) {
+                                  Activation activation, const Routing& routing, const float* added,
+                                  HiddenRows out) {
     if (x.rows == 0) return;
     ExpertArgs args;
     args.matrix[0] = gate;
@@ -58,6 +71,7 @@ void CudaExpertProduct::run_gated(HiddenRows x, const ExpertMatrices& gate, cons
     if (args.matrix[0].first.format != args.matrix[1].first.format)
         throw DeviceError("GPUs have no products with experts whose gate and up differ in format");
     args.gated = true;
+    args.added = added;
     args.activation = activation;
     args.routing = routing;
     args.rows = static_cast<int>(x.rows);

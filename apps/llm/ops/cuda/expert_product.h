@@ -48,9 +48,10 @@ class CudaExpertProduct {
 
     // Ops::route, Ops::gated_experts and Ops::sum_experts. gate and up have the same format. Throws
     // DeviceError if the scratch memory is too small.
-    void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch, const Routing& to);
+    void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch, const Routing& to,
+               const AdapterWeights* adapters);
     void run_gated(HiddenRows x, const ExpertMatrices& gate, const ExpertMatrices& up, Activation activation,
-                   const Routing& routing, HiddenRows out);
+                   const Routing& routing, const float* added, HiddenRows out);
     void sum(HiddenRows x, const ExpertMatrices& down, const Routing& routing, FloatRows out);
 
     // See CudaProduct. Results stay the same: a block has whole sums.

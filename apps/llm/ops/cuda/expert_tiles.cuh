@@ -119,6 +119,12 @@ __global__ void __launch_bounds__(tile_threads, ExpertTileShape<format, x_rows>:
                     const std::int64_t at_bias = static_cast<std::int64_t>(pairs.expert) * outputs + row;
                     if (args.matrix[0].bias != nullptr) first += args.matrix[0].bias[at_bias];
                     if (args.matrix[1].bias != nullptr) second += args.matrix[1].bias[at_bias];
+                    if (args.added != nullptr) {
+                        const float* const added =
+                            args.added + static_cast<std::int64_t>(pair) * 2 * outputs + row;
+                        first += added[0];
+                        second += added[outputs];
+                    }
                     static_cast<__half*>(args.out)[to] =
                         limited_half(gated_value(args.activation, first, second), args.limit);
                 } else {

@@ -11,6 +11,7 @@
 
 #include "device/stream.h"
 #include "llm/ops/batch_view.h"
+#include "llm/ops/cuda/adapters.h"
 #include "llm/ops/cuda/matrix.h"
 #include "llm/ops/cuda/tiles.h"
 #include "llm/ops/half_limit.h"
@@ -28,16 +29,20 @@ struct ExpertMatrices {
 };
 
 // Ops::route. x: fp16 (rows, columns). logits: GPU memory for (rows, experts + 1) numbers. counter: a zero in
-// GPU memory; the kernels leave a zero.
+// GPU memory; the kernels leave a zero. adapters: their factors and scratch memory, without the output;
+// nullptr: none.
 void launch_route(const void* x, int rows, int columns, const RouterSettings& settings,
-                  const BatchView& batch, const Routing& to, float* logits, int* counter,
-                  const Stream& stream);
+                  const BatchView& batch, const Routing& to, const AdapterArgs* adapters, float* logits,
+                  int* counter, const Stream& stream);
 
 struct ExpertArgs {
     ExpertMatrices matrix[2];  // gate and up if gated, otherwise down
     bool gated = false;
     Activation activation = Activation::Silu;
     Routing routing;
+    // Gated: fp32 (pairs, 2 * rows of a matrix), added to the products with gate and then up; nullptr:
+    // nothing.
+    const float* added = nullptr;
     int rows = 0;             // of the batch; there are at most rows * routing.used pairs
     const void* x = nullptr;  // fp16, contiguous: gated: (rows, columns), otherwise (pairs, columns)
     // Gated: fp16 (pairs, out_columns). Otherwise fp32: matrix-vector products sum over the experts of a row

@@ -60,7 +60,7 @@ void CudaHostExperts::sum(HiddenRows x, const HostExpertLayer& layer, const Rout
     if (!replayed && streams(x.rows, layer)) {
         if (meanwhile) meanwhile();
         streamed_->load(layer);
-        product_.run_gated(x, streamed_->gate(), streamed_->up(), layer.activation, routing, gated);
+        product_.run_gated(x, streamed_->gate(), streamed_->up(), layer.activation, routing, nullptr, gated);
         product_.sum(gated, streamed_->down(), routing, out);
         return;
     }

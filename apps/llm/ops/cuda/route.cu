@@ -251,9 +251,10 @@ void with_experts(int experts, const Call& call) {
 
 template <int width>
 void route(const __half* x, int rows, int columns, const RouterSettings& s, const BatchView& batch,
-           const Routing& to, float* logits, int* counter, const Stream& stream) {
+           const Routing& to, const AdapterArgs* adapters, float* logits, int* counter,
+           const Stream& stream) {
     const int outputs = s.experts + (to.shared != nullptr && s.shared_gate != nullptr ? 1 : 0);
-    if (rows <= few_rows)
+    if (rows <= few_rows && adapters == nullptr)
         return with_experts(s.experts, [&](auto each) {
             launch_early("router", route_rows<width, each.value>, {outputs, logit_threads, 0, rows}, stream,
                          x, s, batch.sequence, outputs, columns, rows, to, logits, counter);
@@ -264,6 +265,13 @@ void route(const __half* x, int rows, int columns, const RouterSettings& s, cons
                      x, s.weight, s.shared_gate, s.experts, outputs, columns, rows, logits);
     };
     rows <= 64 ? logits_by(router_logits<width, 2, 8>, 2) : logits_by(router_logits<width, 4, 8>, 4);
+    if (adapters != nullptr) {
+        AdapterArgs args = *adapters;
+        args.out = logits;
+        args.float_out = true;
+        args.out_columns = outputs;
+        launch_add_adapters(args, stream);
+    }
     with_experts(s.experts, [&](auto each) {
         launch_early("choice of experts", choose_experts<each.value>, {(rows + 3) / 4, 128}, stream, logits,
                      outputs, s, batch.sequence, rows, to);
@@ -274,10 +282,10 @@ void route(const __half* x, int rows, int columns, const RouterSettings& s, cons
 }  // namespace
 
 void launch_route(const void* x, int rows, int columns, const RouterSettings& settings,
-                  const BatchView& batch, const Routing& to, float* logits, int* counter,
-                  const Stream& stream) {
+                  const BatchView& batch, const Routing& to, const AdapterArgs* adapters, float* logits,
+                  int* counter, const Stream& stream) {
     const auto run = columns % 4 == 0 ? route<4> : route<1>;
-    run(static_cast<const __half*>(x), rows, columns, settings, batch, to, logits, counter, stream);
+    run(static_cast<const __half*>(x), rows, columns, settings, batch, to, adapters, logits, counter, stream);
 }
 
 void launch_sum_pairs(const float* products, const float* bias, int bias_stride, const Routing& routing,
