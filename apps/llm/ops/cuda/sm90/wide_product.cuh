@@ -5,6 +5,7 @@
 #pragma once
 
 #include "llm/ops/cuda/early_launch.cuh"
+#include "llm/ops/cuda/sm90/tile_output.cuh"
 #include "llm/ops/cuda/sm90/wide_stages.cuh"
 
 namespace voltpile::llm {
@@ -12,8 +13,6 @@ namespace voltpile::llm {
 // A thread's sums, and the same in fours: n counts through all slabs.
 template <class Shape>
 using WideSums = float[Shape::slabs][Shape::rows / 2];
-template <class Shape>
-constexpr int slab_quads = Shape::rows / 8;
 constexpr int quads = 32;
 template <int slabs, int size>
 __device__ __forceinline__ float4 quad_of(const float (&sum)[slabs][size], int n) {
@@ -75,36 +74,6 @@ __device__ __forceinline__ void multiply_steps(WideReader<WideShared<format, Sha
     wait_for_products<0>();
     for (auto& slab : sum) keep(slab);
 }
-
-// Where a thread's sums of a tile go.
-template <bool gated, class Shape>
-class TileOutput {
-  public:
-    __device__ TileOutput(const TileArgs& args, int tile, int piece)
-        : args_(args.matmul), place_(place_of<gated, Shape::weights>(args, tile)) {
-        int t = static_cast<int>(threadIdx.x);
-        asm volatile("" : "+r"(t));  // computed here, not kept in registers while products need them
-        warp_ = t / 32;
-        row_ = place_.first_row + t % 32 / 4;
-        x_row_ = piece * Shape::rows + t % 4 * 2;
-    }
-    // Writes quad n of the sums, see quad_of().
-    __device__ __forceinline__ void put_quad(int n, float4 sum) const {
-        constexpr int each = slab_quads<Shape>;
-        const int row = row_ + first_row_of<gated, Shape::slabs>(warp_, n / each),
-                  x_row = x_row_ + n % each * 8;
-        put<gated>(args_, place_, row, x_row, sum.x, sum.z);
-        put<gated>(args_, place_, row, x_row + 1, sum.y, sum.w);
-        if (gated) return;
-        put<gated>(args_, place_, row + 8, x_row, sum.z, 0);
-        put<gated>(args_, place_, row + 8, x_row + 1, sum.w, 0);
-    }
-
-  private:
-    const MatmulArgs& args_;
-    TilePlace place_;
-    int warp_, row_, x_row_;
-};
 
 // The sum of a tile that several workers have parts of: each has written its own, and adds up a share of the
 // elements of all, in the order of the columns.

@@ -1,0 +1,86 @@
+// Where the sums of a tile of wide_product() go.
+#pragma once
+
+#include "llm/ops/cuda/sm90/wide_stages.cuh"
+
+namespace voltpile::llm {
+
+// Transposes 8 x 8 numbers of fp16, of which lane l holds those of row l / 4 in columns l % 4 * 2 and the next.
+// All lanes of the warp call it.
+__device__ __forceinline__ std::uint32_t transposed(std::uint32_t two) {
+    std::uint32_t result;
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(two));
+    return result;
+}
+
+// Quads of sums of a slab, see quad_of().
+template <class Shape>
+constexpr int slab_quads = Shape::rows / 8;
+
+// Writes the sums of a warp, which come as the tensor cores leave them: 16 rows of weights (8 if gated) and 8
+// rows of x at a time. In the output the rows of weights are neighbors, so these are transposed, and a lane
+// writes several with one store.
+template <bool gated, class Shape>
+class TileOutput {
+  public:
+    __device__ TileOutput(const TileArgs& args, int tile, int piece)
+        : args_(args.matmul), place_(place_of<gated, Shape::weights>(args, tile)) {
+        int t = static_cast<int>(threadIdx.x);
+        asm volatile("" : "+r"(t));  // computed here, not kept in registers while products need them
+        warp_ = t / 32;
+        lane_ = t % 32;
+        first_x_row_ = piece * Shape::rows;
+        const bool neighbors = (args_.out_columns | place_.out_begin) % 4 == 0;
+        whole_ = !args_.out_float && neighbors && place_.first_row + Shape::weights <= place_.weights.rows;
+    }
+    // Writes quad n of the sums, see quad_of(). All lanes of the warp call it.
+    __device__ __forceinline__ void put_quad(int n, float4 sum) const {
+        constexpr int each = slab_quads<Shape>;
+        const int row = place_.first_row + first_row_of<gated, Shape::slabs>(warp_, n / each);
+        const int x_row = first_x_row_ + n % each * 8;
+        if (whole_) return put_halves(row, x_row, sum);
+        const int my_row = row + lane_ / 4, my_x_row = x_row + lane_ % 4 * 2;
+        put<gated>(args_, place_, my_row, my_x_row, sum.x, sum.z);
+        put<gated>(args_, place_, my_row, my_x_row + 1, sum.y, sum.w);
+        if (gated) return;
+        put<gated>(args_, place_, my_row + 8, my_x_row, sum.z, 0);
+        put<gated>(args_, place_, my_row + 8, my_x_row + 1, sum.w, 0);
+    }
+
+  private:
+    // row, x_row: of the warp's first sum. Afterwards a lane has row x_row + lane / 4 of the output.
+    __device__ __forceinline__ void put_halves(int row, int x_row, float4 sum) const {
+        const int t = lane_ % 4;
+        x_row += lane_ / 4;
+        __half* out = static_cast<__half*>(args_.out) + static_cast<std::int64_t>(x_row) * args_.out_columns +
+                      place_.out_begin + row;
+        if constexpr (gated) {
+            const std::uint32_t two = transposed(packed(gated_value(args_.activation, sum.x, sum.z),
+                                                        gated_value(args_.activation, sum.y, sum.w)));
+            if (x_row < args_.rows) *reinterpret_cast<std::uint32_t*>(out + 2 * t) = two;
+        } else {
+            // Lanes 0 and 1 of four take the first 8 rows of weights, the others the next 8.
+            const std::uint32_t low = transposed(packed(sum.x, sum.y)), high = transposed(packed(sum.z, sum.w));
+            std::uint32_t four[2];
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                const int from = t % 2 * 2 + i;
+                const std::uint32_t of_low = __shfl_sync(0xffffffffu, low, from, 4),
+                                    of_high = __shfl_sync(0xffffffffu, high, from, 4);
+                four[i] = t < 2 ? of_low : of_high;
+            }
+            if (x_row < args_.rows) *reinterpret_cast<uint2*>(out + 4 * t) = make_uint2(four[0], four[1]);
+        }
+    }
+    __device__ __forceinline__ std::uint32_t packed(float first, float second) const {
+        const __half2 two = __halves2half2(limited_half(first, args_.limit), limited_half(second, args_.limit));
+        return reinterpret_cast<const std::uint32_t&>(two);
+    }
+
+    const MatmulArgs& args_;
+    TilePlace place_;
+    int warp_, lane_, first_x_row_;
+    bool whole_;  // results are fp16, and none of the tile's rows of weights is missing
+};
+
+}  // namespace voltpile::llm
