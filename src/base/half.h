@@ -6,7 +6,7 @@
 
 namespace voltpile {
 
-inline float float_from_half(std::uint16_t half) {
+constexpr float float_from_half(std::uint16_t half) {
     const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000) << 16;
     const std::uint32_t magnitude = half & 0x7fff;
     if (magnitude >= 0x7c00)  // infinity or NaN
@@ -18,7 +18,7 @@ inline float float_from_half(std::uint16_t half) {
 }
 
 // Rounds to nearest, ties to even.
-inline std::uint16_t half_from_float(float value) {
+constexpr std::uint16_t half_from_float(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000);
     const std::uint32_t magnitude = bits & 0x7fffffff;

@@ -34,8 +34,9 @@ void bench_products(Bench& bench, double read_gbs) {
     const std::vector<int> rows = {1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 512};
     for (const WeightFormat format :
          {WeightFormat::Q8_0, WeightFormat::Q5_K, WeightFormat::Q6_K, WeightFormat::Q4_K,
-          WeightFormat::IQ4_XS, WeightFormat::IQ4_NL, WeightFormat::Q3_K, WeightFormat::Q2_K,
-          WeightFormat::Q5_1, WeightFormat::IQ3_S, WeightFormat::IQ2_S, WeightFormat::F16}) {
+          WeightFormat::IQ4_XS, WeightFormat::IQ4_NL, WeightFormat::NF4, WeightFormat::Q3_K,
+          WeightFormat::Q2_K, WeightFormat::Q5_1, WeightFormat::IQ3_S, WeightFormat::IQ2_S,
+          WeightFormat::F16}) {
         std::vector<double> pass(rows.size());
         std::string header;
         for (const int r : rows) header += fmt::format("{:>16}", fmt::format("{} rows", r));

@@ -53,6 +53,9 @@ constexpr struct {
     {WeightFormat::IQ2_S, 10.0 / 8 + 1 + 8.0 / 32 + 16.0 / 256},
     {WeightFormat::IQ3_XXS, 9.0 / 4 + 1 + 8.0 / 32 + 16.0 / 256},
     {WeightFormat::IQ3_S, 9.0 / 4 + 1 + 8.0 / 32 + 16.0 / 256},
+    // A 32-bit scale per 64 weights.
+    {WeightFormat::NF4, 4 + 32.0 / 64},
+    {WeightFormat::FP4, 4 + 32.0 / 64},
 };
 
 TEST(GpuMemory, CountsBitsPerWeight) {

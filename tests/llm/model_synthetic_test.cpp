@@ -92,8 +92,9 @@ TEST(SyntheticBlocks, Q8HasTheGivenDeviation) {
 // As above, with the error of 128,000 samples and of fp16 scales.
 TEST(SyntheticBlocks, OtherFormatsHaveTheGivenDeviation) {
     constexpr std::size_t count = 128000;
-    for (const WeightFormat format : {WeightFormat::Q5_0, WeightFormat::Q5_1, WeightFormat::IQ4_NL,
-                                      WeightFormat::IQ4_XS, WeightFormat::Q3_K, WeightFormat::Q2_K}) {
+    for (const WeightFormat format :
+         {WeightFormat::Q5_0, WeightFormat::Q5_1, WeightFormat::IQ4_NL, WeightFormat::IQ4_XS,
+          WeightFormat::Q3_K, WeightFormat::Q2_K, WeightFormat::NF4, WeightFormat::FP4}) {
         const std::size_t block_count = count / block_size(format);
         std::vector<std::byte> blocks(block_count * block_bytes(format));
         make_blocks(format, tensor_key(1, "t"), 0, block_count, 0.015, blocks.data());

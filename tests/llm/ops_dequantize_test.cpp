@@ -1,4 +1,5 @@
-// Compares bit for bit with the gguf Python package (data/llm/goldens/make_dequant.py).
+// Compares bit for bit with the gguf Python package (data/llm/goldens/make_dequant.py) and with bitsandbytes
+// (make_levels.py).
 #include "llm/ops/dequantize.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +45,7 @@ std::vector<WeightFormat> quantized_formats() {
     return formats;
 }
 
-TEST(Dequantize, BlocksAreBitIdenticalToTheGgufPackage) {
+TEST(Dequantize, BlocksAreBitIdenticalToOtherPrograms) {
     for (const WeightFormat format : quantized_formats()) {
         const GoldenBlocks golden(format);
         ASSERT_GE(golden.columns, 10 * static_cast<std::int64_t>(block_size(format))) << name(format);

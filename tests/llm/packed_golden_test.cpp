@@ -1,11 +1,13 @@
 // Folders with packed weights (data/llm/goldens/make_packed.py): the weights bit for bit, the logits of
 // transformers, slices, and damaged parts.
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/half.h"
 #include "llm/decoder_fixture.h"
 #include "llm/model/safetensors_file.h"
 #include "llm/ops/dequantize.h"
@@ -46,26 +48,31 @@ INSTANTIATE_TEST_SUITE_P(Methods, PackedGoldenTest,
                          ::testing::Values("packed_gptq", "packed_gptq_zeros", "packed_gptq_order",
                                            "packed_gptq_8", "packed_awq", "packed_int4", "packed_int4_zeros",
                                            "packed_int8", "packed_fp8", "packed_fp8_rows", "packed_nf4",
-                                           "packed_nf4_double", "packed_fp4"),
+                                           "packed_nf4_double", "packed_nf4_32", "packed_fp4"),
                          [](const auto& name) { return name.param; });
 
 TEST_P(PackedGoldenTest, WeightsAreBitIdenticalToTheirDefinition) {
     std::ifstream file(golden_folder(GetParam()) + "/golden.json");
     const auto json = nlohmann::json::parse(file);
+    const auto in_f16 = json.value("in_f16", std::vector<std::string>());
     std::size_t compared = 0;
     for (const ModelTensor& tensor : files_.tensors()) {
         if (tensor.packed == nullptr) continue;
-        EXPECT_EQ(name(tensor.format), json["format"].get<std::string>());
         const auto weights = weights_of(files_, tensor, whole(tensor));
         const std::string hash = hash_of(weights);
-        for (const auto& [in_folder, wanted] : json["weights"].items())
-            compared += wanted.get<std::string>() == hash;
+        for (const auto& [in_folder, wanted] : json["weights"].items()) {
+            if (wanted.get<std::string>() != hash) continue;
+            ++compared;
+            const bool is_f16 = std::ranges::find(in_f16, in_folder) != in_f16.end();
+            EXPECT_EQ(name(tensor.format), is_f16 ? "F16" : json["format"].get<std::string>()) << in_folder;
+        }
         // A slice within: rows that begin in a tile, a block of columns.
-        const TensorSlice slice{3, tensor.rows - 1, 32, 64};
+        const std::size_t block = std::max<std::size_t>(block_size(tensor.format), 32);
+        const TensorSlice slice{3, tensor.rows - 1, block, 2 * block};
         const auto part = weights_of(files_, tensor, slice);
         for (std::size_t r = 0; r < slice.rows(); ++r)
-            ASSERT_EQ(std::memcmp(part.data() + r * 32, weights.data() + (r + 3) * tensor.columns + 32,
-                                  32 * sizeof(float)),
+            ASSERT_EQ(std::memcmp(part.data() + r * block, weights.data() + (r + 3) * tensor.columns + block,
+                                  block * sizeof(float)),
                       0)
                 << tensor.name << " row " << r;
     }
@@ -125,12 +132,43 @@ TEST(PackedTensors, NamesWhatIsWrongWithBitsandbytes) {
                       damaged("packed_nf4_double", "mlp.up_proj.weight.nested_absmax\"",
                               "mlp.up_proj.weight.nested_absmaz\"")),
               "");
-    EXPECT_EQ(missing("absmax is 1 x 96 where weight needs 1 x 48",
+    EXPECT_EQ(missing("absmax is 1 x 480 where weight needs 1 x 240",
                       damaged("packed_nf4", "\"blocksize\": 64", "\"blocksize\":128")),
               "");
     EXPECT_EQ(missing("bitsandbytes with 8 bits", damaged("packed_nf4", "\"load_in_8bit\": false",
                                                           "\"load_in_8bit\": true", "config.json")),
               "");
+}
+
+// A table of other levels than those of NF4 and FP4.
+TEST(PackedTensors, OtherLevelsBecomeF16) {
+    const std::string path = golden_folder("packed_nf4") + "/model.safetensors";
+    const MappedFile mapped(path);
+    const SafetensorsFile file(mapped.bytes(), path);
+    const StoredTensor& map = file.tensors().at("model.layers.0.mlp.up_proj.weight.quant_map");
+    const TestFolder folder("packed_levels");
+    std::string content(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
+    constexpr float level = -0.75F;  // of code 0
+    std::memcpy(&content[map.offset], &level, sizeof level);
+    folder.write("model.safetensors", content);
+    std::filesystem::copy_file(golden_folder("packed_nf4") + "/config.json", folder / "config.json");
+    const ModelFiles model(folder.path()), whole_model(golden_folder("packed_nf4"));
+    const ModelTensor &changed = model.tensor("blk.0.ffn_up.weight"),
+                      &before = whole_model.tensor("blk.0.ffn_up.weight");
+    EXPECT_EQ(model.tensor("blk.0.ffn_gate.weight").format, WeightFormat::NF4);
+    EXPECT_EQ(before.format, WeightFormat::NF4);
+    ASSERT_EQ(changed.format, WeightFormat::F16);
+    const auto got = weights_of(model, changed, whole(changed));
+    auto wanted = weights_of(whole_model, before, whole(before));
+    std::vector<std::byte> blocks(before.bytes());
+    whole_model.read(before, whole(before), blocks.data());
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        float scale;
+        std::memcpy(&scale, blocks.data() + i / 64 * 36, sizeof scale);
+        const float weight = wanted[i] == -scale ? -0.75F * scale : wanted[i];
+        wanted[i] = float_from_half(half_from_float(weight));
+    }
+    EXPECT_EQ(got, wanted);
 }
 
 TEST(PackedTensors, NamesGroupsOutOfRange) {

@@ -77,6 +77,11 @@ inline std::vector<std::byte> random_blocks(WeightFormat format, std::uint64_t k
     for (std::size_t b = 0; b < count; ++b) {
         std::byte* block = bytes.data() + b * block_bytes(format);
         if (format == WeightFormat::MXFP4) block[0] = static_cast<std::byte>(118 + random() % 4);
+        if (format == WeightFormat::NF4 || format == WeightFormat::FP4) {
+            const auto scale =
+                static_cast<float>(deviation * (1 + static_cast<double>(random() % 256) / 256));
+            std::memcpy(block, &scale, sizeof scale);
+        }
         if (format == WeightFormat::IQ1_M) {  // the high nibbles of four words have the scale
             const std::uint16_t bits = half_from_float(static_cast<float>(deviation * 0.12));
             for (int i = 0; i < 4; ++i) {

@@ -38,7 +38,7 @@ std::string ggml_type_text(std::uint32_t type) {
 std::string supported_formats() {
     std::string text;
     for (const auto& entry : kWeightFormats)
-        text += fmt::format("{}{}", text.empty() ? "" : ", ", entry.name);
+        if (entry.gguf_type) text += fmt::format("{}{}", text.empty() ? "" : ", ", entry.name);
     return text;
 }
 

@@ -120,7 +120,7 @@ std::string tensor_entries(std::span<const ModelTensor> tensors) {
         append(table, std::uint64_t{tensor.columns});
         if (tensor.rows != 1) append(table, std::uint64_t{tensor.rows / tensor.matrices});
         if (tensor.matrices != 1) append(table, std::uint64_t{tensor.matrices});
-        append(table, info(tensor.format).gguf_type);
+        append(table, info(tensor.format).gguf_type.value());
         append(table, std::uint64_t{offset});
         offset += aligned(tensor.bytes());
     }

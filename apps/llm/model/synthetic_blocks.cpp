@@ -6,6 +6,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "llm/model/code_levels.h"
+
 namespace voltpile::llm {
 namespace {
 
@@ -240,6 +242,19 @@ void make_mxfp4(const Generator& generator, double deviation) {
     });
 }
 
+// d fp32 with a random sign, 64 codes
+void make_levels(const Generator& generator, WeightFormat format, const CodeLevels& levels,
+                 double deviation) {
+    double squares = 0;
+    for (const float level : levels.of_code) squares += static_cast<double>(level) * level / 16;
+    const auto d = static_cast<float>(deviation / std::sqrt(squares));
+    generator.each(block_bytes(format), [d](const auto& random, std::byte* out) {
+        const float scale = (random(4) & 1) != 0 ? -d : d;
+        std::memcpy(out, &scale, sizeof scale);
+        fill(random, 0, out + 4, 32);
+    });
+}
+
 }  // namespace
 
 std::uint64_t tensor_key(std::uint64_t seed, std::string_view tensor_name) {
@@ -280,6 +295,10 @@ void make_blocks(WeightFormat format, std::uint64_t key, std::uint64_t first_blo
             return make_q2_k(generator, deviation);
         case WeightFormat::MXFP4:
             return make_mxfp4(generator, deviation);
+        case WeightFormat::NF4:
+            return make_levels(generator, format, nf4_levels, deviation);
+        case WeightFormat::FP4:
+            return make_levels(generator, format, fp4_levels, deviation);
         default:
             break;
     }

@@ -1,11 +1,13 @@
-// The list of the storage formats of weights, with names and numbers as in GGUF. Whatever differs between
-// formats without being code is here and nowhere else. docs/add_a_model.md says how to add a format. Sources
-// of GPU kernels include this header, so it stays small; weight_format.h has the functions.
+// The list of the storage formats of weights, with names and numbers as in GGUF; NF4 and FP4 are those of
+// bitsandbytes. Whatever differs between formats without being code is here and nowhere else.
+// docs/add_a_model.md says how to add a format. Sources of GPU kernels include this header, so it stays
+// small; weight_format.h has the functions.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace voltpile::llm {
 
@@ -33,7 +35,9 @@ enum class WeightFormat {
     IQ2_XS,
     IQ2_S,
     IQ3_XXS,
-    IQ3_S
+    IQ3_S,
+    NF4,
+    FP4
 };
 
 // Bytes of a row's planes in GPU memory (ops/cuda/matrix.h): of 32 weights, and in `super` of 256.
@@ -73,9 +77,9 @@ constexpr OnGpu converted_to(WeightFormat other) {
 struct WeightFormatInfo {
     WeightFormat format;
     const char* name;
-    std::uint32_t gguf_type;  // number of the tensor type in a GGUF file
-    std::size_t block_size;   // weights in a block
-    std::size_t block_bytes;  // bytes of a block
+    std::optional<std::uint32_t> gguf_type;  // number of the tensor type in a GGUF file; none: not in GGUF
+    std::size_t block_size;                  // weights in a block
+    std::size_t block_bytes;                 // bytes of a block
     OnGpu gpu;
 };
 
@@ -106,6 +110,8 @@ inline constexpr auto kWeightFormats = [] {
         WeightFormatInfo{IQ2_S, "IQ2_S", 22, 256, 82, with_kernels({4, 4, 2, 2}, 192, Staged)},
         WeightFormatInfo{IQ3_XXS, "IQ3_XXS", 18, 256, 98, with_kernels_of(IQ3_S)},
         WeightFormatInfo{IQ3_S, "IQ3_S", 21, 256, 110, with_kernels({8, 4, 2, 2}, 192, Staged)},
+        WeightFormatInfo{NF4, "NF4", std::nullopt, 64, 36, with_kernels({16, 0, 2}, 192)},
+        WeightFormatInfo{FP4, "FP4", std::nullopt, 64, 36, with_kernels({16, 0, 2}, 192)},
     };
 }();
 static_assert([] {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/half.h"
+#include "llm/model/code_levels.h"
 #include "llm/ops/codebooks/codebook_block.h"
 
 namespace voltpile::llm {
@@ -136,6 +137,25 @@ void dequantize_block<WeightFormat::MXFP4>(const std::uint8_t* block, float* out
         const float value = values[static_cast<std::size_t>(q & 7)];
         out[i] = d * (q > 8 ? -value : value);
     }
+}
+
+// Block: d fp32, two parts of 32 weights as in Q4_0. w = d * level[q]
+void level_block(const CodeLevels& levels, const std::uint8_t* block, float* out) {
+    const auto d = read<float>(block);
+    for (int i = 0; i < 64; ++i) {
+        const int q = nibble(block + 4 + i / 32 * 16, i % 32);
+        out[i] = d * levels.of_code[q];
+    }
+}
+
+template <>
+void dequantize_block<WeightFormat::NF4>(const std::uint8_t* block, float* out) {
+    level_block(nf4_levels, block, out);
+}
+
+template <>
+void dequantize_block<WeightFormat::FP4>(const std::uint8_t* block, float* out) {
+    level_block(fp4_levels, block, out);
 }
 
 // Weight i of quarter j of a half has bits 2j and 2j + 1 of byte i of the half's 32 bytes.

@@ -1,6 +1,7 @@
 // Dequantizes weights to fp32. This is the reference: every kernel must see exactly these values.
 //
 // dequantize.cpp and codebooks/codebook_block.h have the layouts of blocks, from ggml's quantization formats.
+// Those of NF4 and FP4 are Voltpile's own; their weights are bit-identical to those of bitsandbytes in fp32.
 #pragma once
 
 #include <array>

@@ -4,7 +4,8 @@ usage: make_packed.py OUT_FOLDER [MODEL ...]
 needs torch, transformers, safetensors, bitsandbytes and compressed-tensors; AWQ_UTILS names awq/utils/packing_utils.py of AutoAWQ 0.2.9
 
 OUT/<model>/ is a Hugging Face folder as make_goldens.py makes it. Its golden.json also has
-  "weights": {tensor: FNV-1a hash, 64 bits, of the weights in fp32, row after row}, "format": in which the program has them.
+  "weights": {tensor: FNV-1a hash, 64 bits, of the weights in fp32, row after row}, "format": in which the program has them,
+  "in_f16": the tensors that it has in F16 instead.
 Integers, zero points and scales are random, so the weights follow from their definition; the other packages unpack the same numbers
 here. Weights that the program has in fp16 are rounded to it. Scales have signs and sizes that fp16 holds.
 """
@@ -13,6 +14,7 @@ import importlib.util
 import json
 import os
 import sys
+from functools import partial
 
 import make_goldens
 import numpy as np
@@ -21,6 +23,8 @@ from families import LLAMA
 from safetensors.torch import save_file
 
 CONFIG = LLAMA | {"intermediate_size": 96, "num_hidden_layers": 1, "vocab_size": 64, "max_position_embeddings": 64}
+# Matrices with rows of whole blocks of 64, some with parts of blocks of 128, and others.
+WIDER = CONFIG | {"hidden_size": 192, "intermediate_size": 160}
 AWQ_ORDER = [0, 2, 4, 6, 1, 3, 5, 7]
 
 
@@ -115,14 +119,15 @@ def float8(name, shape, rng, s):
     return parts, q.float().numpy() * scales[rows][:, columns]
 
 
-def bitsandbytes(name, shape, rng, s):
+def bitsandbytes(name, shape, rng, s, blocksize=64):
     from bitsandbytes.functional import dequantize_4bit, quantize_4bit
 
     random = bits_of(rng.standard_normal(shape)).to(torch.float16) / shape[1] ** 0.5
     double, kind = s["bnb_4bit_use_double_quant"], s["bnb_4bit_quant_type"]
-    codes, state = quantize_4bit(random, blocksize=64, compress_statistics=double, quant_type=kind)
+    codes, state = quantize_4bit(random, blocksize=blocksize, compress_statistics=double, quant_type=kind)
     parts = {"weight": codes} | {f"weight.{key}": value for key, value in state.as_dict(packed=True).items()}
-    return parts, dequantize_4bit(codes, state).float().numpy() + np.float32(0)  # FP4: +0 for -0, as in the table
+    state.dtype = torch.float32
+    return parts, dequantize_4bit(codes, state).numpy() + np.float32(0)  # FP4: +0 for -0, as in the table
 
 
 def compressed(form, **weights):
@@ -132,6 +137,7 @@ def compressed(form, **weights):
 
 BITSANDBYTES = {"quant_method": "bitsandbytes", "load_in_4bit": True, "load_in_8bit": False, "bnb_4bit_compute_dtype": "float16"}
 GPTQ = {"quant_method": "gptq", "bits": 4, "group_size": 32, "sym": True, "desc_act": False, "checkpoint_format": "gptq"}
+NF4 = BITSANDBYTES | {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": False}
 # name -> how it is packed, the keys of quantization_config, and the format in which the program has the weights
 MODELS = {
     "packed_gptq": (gptq, GPTQ, "Q4_0"),
@@ -143,9 +149,10 @@ MODELS = {
     "packed_int4_zeros": (packed_integers, compressed("pack-quantized", num_bits=4, group_size=32, strategy="group", symmetric=False), "Q8_0"),
     "packed_int8": (int8, compressed("int-quantized", num_bits=8), "Q8_0"),
     "packed_fp8": (float8, {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [32, 32]}, "F16"),
-    "packed_nf4": (bitsandbytes, BITSANDBYTES | {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": False}, "F16"),
-    "packed_nf4_double": (bitsandbytes, BITSANDBYTES | {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True}, "F16"),
-    "packed_fp4": (bitsandbytes, BITSANDBYTES | {"bnb_4bit_quant_type": "fp4", "bnb_4bit_use_double_quant": False}, "F16"),
+    "packed_nf4": (bitsandbytes, NF4, "NF4"),
+    "packed_nf4_double": (bitsandbytes, NF4 | {"bnb_4bit_use_double_quant": True}, "NF4"),
+    "packed_nf4_32": (partial(bitsandbytes, blocksize=32), NF4, "F16"),
+    "packed_fp4": (partial(bitsandbytes, blocksize=128), NF4 | {"bnb_4bit_quant_type": "fp4"}, "FP4"),
     "packed_fp8_rows": (float8, compressed("float-quantized", num_bits=8, type="float"), "F16"),
 }
 
@@ -159,37 +166,40 @@ def fnv(weights):
 
 def make(name, out):
     method, settings, form = MODELS[name]
-    skeleton = make_goldens.AutoModelForCausalLM.from_config(make_goldens.AutoConfig.for_model(**CONFIG))
+    config = WIDER if form in ("NF4", "FP4") else CONFIG
+    skeleton = make_goldens.AutoModelForCausalLM.from_config(make_goldens.AutoConfig.for_model(**config))
     shapes = {k: tuple(p.shape) for k, p in skeleton.named_parameters()}
     for seed in range(1000):
         generator, rng = torch.Generator().manual_seed(seed), np.random.default_rng(seed)
         weights = make_goldens.random_weights(shapes, generator, torch.float16, norm_mean=1.0)
-        stored, hashes = {}, {}
+        stored, hashes, in_f16 = {}, {}, []
         for key, shape in shapes.items():
             if not key.endswith("proj.weight"):
                 stored[key] = weights[key]
                 continue
             parts, values = method(key, shape, rng, settings)
-            values = values.astype(np.float16).astype(np.float32) if form == "F16" else values
+            if config is WIDER and shape[1] % 64 != 0:
+                in_f16.append(key)
+            values = values.astype(np.float16).astype(np.float32) if form == "F16" or key in in_f16 else values
             weights[key], hashes[key] = torch.from_numpy(np.ascontiguousarray(values)), fnv(values)
             for part, value in parts.items():
                 value = value if isinstance(value, torch.Tensor) else bits_of(value)
                 stored[key.removesuffix("weight") + part] = value.contiguous()
-        prompt = torch.randint(3, CONFIG["vocab_size"], (make_goldens.PROMPT,), generator=generator)
-        greedy, logits, margin = make_goldens.greedy_run(make_goldens.build(CONFIG, weights), prompt)
+        prompt = torch.randint(3, config["vocab_size"], (make_goldens.PROMPT,), generator=generator)
+        greedy, logits, margin = make_goldens.greedy_run(make_goldens.build(config, weights), prompt)
         rms = logits.square().mean().sqrt().item()
-        if margin > make_goldens.LEAST_MARGIN * rms and CONFIG["eos_token_id"] not in greedy:
+        if margin > make_goldens.LEAST_MARGIN * rms and config["eos_token_id"] not in greedy:
             break
     else:
         raise RuntimeError(f"{name}: no seed with a margin of {make_goldens.LEAST_MARGIN}")
     print(f"{name}: seed {seed}, rms {rms:.2f}, least margin {margin:.2f}")
     folder = os.path.join(out, name)
     os.makedirs(folder, exist_ok=True)
-    make_goldens.write_json(os.path.join(folder, "config.json"), CONFIG | {"quantization_config": settings})
+    make_goldens.write_json(os.path.join(folder, "config.json"), config | {"quantization_config": settings})
     save_file(stored, os.path.join(folder, "model.safetensors"), metadata={"format": "pt"})
     about = make_goldens.write_logits(folder, "logits", logits)
     golden = {"prompt": prompt.tolist(), "greedy": greedy.tolist(), "logits": about, "least_margin": margin}
-    make_goldens.write_json(os.path.join(folder, "golden.json"), golden | {"format": form, "weights": hashes})
+    make_goldens.write_json(os.path.join(folder, "golden.json"), golden | {"format": form, "in_f16": in_f16, "weights": hashes})
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 // Matrices of 4-bit codes into a table of 16 numbers, as bitsandbytes packs them: NF4 and FP4. They convert
-// to F16.
+// to the formats of these names, or to F16 if scales change within 64 weights of a row.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "llm/model/code_levels.h"
 #include "llm/model/json_file.h"
 #include "llm/model/json_keys.h"
 #include "llm/model/packed/packed_format.h"
@@ -19,6 +21,8 @@ namespace voltpile::llm {
 namespace {
 
 constexpr std::uint64_t kMostExtent = std::uint64_t{1} << 32;
+constexpr std::size_t kBlock = block_size(WeightFormat::NF4);
+static_assert(block_size(WeightFormat::FP4) == kBlock && block_bytes(WeightFormat::FP4) == 4 + kBlock / 2);
 
 // How the scales of a matrix are quantized in turn.
 struct NestedScales {
@@ -46,15 +50,54 @@ struct CodeParts {
     }
 };
 
+WeightFormat format_of(const PackedShape& shape, const CodeParts& parts) {
+    const auto has = [&](const CodeLevels& levels) { return std::ranges::equal(parts.map, levels.of_code); };
+    if (shape.columns % kBlock != 0 || parts.block % kBlock != 0) return WeightFormat::F16;
+    return has(nf4_levels) ? WeightFormat::NF4 : has(fp4_levels) ? WeightFormat::FP4 : WeightFormat::F16;
+}
+
+bool is_finite_half(std::uint16_t half) {
+    return (half & 0x7c00) != 0x7c00;
+}
+
 class PackedCodes final : public PackedMatrix {
   public:
-    PackedCodes(PackedShape shape, CodeParts parts)
-        : PackedMatrix(std::move(shape), WeightFormat::F16), parts_(std::move(parts)) {}
+    PackedCodes(const PackedShape& shape, CodeParts parts)
+        : PackedMatrix(shape, format_of(shape, parts)), parts_(std::move(parts)) {}
 
     std::vector<std::span<const std::byte>> parts() const override { return parts_.bytes; }
 
   private:
     bool convert(const TensorSlice& tile, std::byte* out) const override {
+        return format() == WeightFormat::F16 ? to_halves(tile, out) : to_blocks(tile, out);
+    }
+
+    bool to_blocks(const TensorSlice& tile, std::byte* out) const {
+        bool fits = true;
+        for (std::size_t r = tile.row_begin; r < tile.row_end; ++r) {
+            for (std::size_t c = tile.column_begin; c < tile.column_end; c += kBlock) {
+                const std::uint64_t at = r * columns() + c;
+                const float scale = parts_.scale(at / parts_.block);
+                fits = fits && is_finite_half(half_from_float(scale));
+                std::memcpy(out, &scale, sizeof scale);
+                out += sizeof scale;
+                const std::byte* from = parts_.codes.data() + at / 2;
+                for (std::size_t part = 0; part < kBlock / 32; ++part, from += 16, out += 16)
+                    put_part(from, out);
+            }
+        }
+        return fits;
+    }
+    // Writes 32 codes: the first half in low nibbles, the second in high ones. from: in pairs, the first of
+    // each in the high nibble.
+    static void put_part(const std::byte* from, std::byte* out) {
+        for (std::size_t i = 0; i < 16; ++i) {
+            const std::byte low = from[i / 2], high = from[8 + i / 2];
+            out[i] = i % 2 == 0 ? (low >> 4) | (high & std::byte{0xf0}) : (low & std::byte{15}) | (high << 4);
+        }
+    }
+
+    bool to_halves(const TensorSlice& tile, std::byte* out) const {
         bool fits = true;
         for (std::size_t r = tile.row_begin; r < tile.row_end; ++r) {
             float scale = 0;
@@ -65,7 +108,7 @@ class PackedCodes final : public PackedMatrix {
                 const float value = parts_.map[at % 2 == 0 ? both >> 4 : both & 15];
                 const std::uint16_t half = half_from_float(value * scale);
                 std::memcpy(out, &half, sizeof half);
-                fits = fits && (half & 0x7c00) != 0x7c00;
+                fits = fits && is_finite_half(half);
             }
         }
         return fits;
@@ -88,7 +131,7 @@ std::uint64_t extent_in_blocks(std::uint64_t count, std::uint64_t size) {
 // weight uint8[rows * columns / 2][1] (codes row after row, the first of a byte in its high nibble),
 // weight.quant_map fp32[16], weight.absmax with one scale for each `blocksize` weights, counted over all
 // rows, and weight.quant_state.bitsandbytes__nf4 (or fp4), JSON as text with shape and blocksize. A weight is
-// quant_map[code] * scale, rounded to fp16. Scales are fp32, or (double quantization) uint8 codes:
+// quant_map[code] * scale. Scales are fp32, or (double quantization) uint8 codes:
 // weight.nested_quant_map[code] * weight.nested_absmax[block / nested_blocksize] + nested_offset. Source:
 // "QLoRA" (arXiv:2305.14314), bitsandbytes.
 std::unique_ptr<PackedMatrix> bitsandbytes_matrix(const PackedParts& parts, const Quantization&) {

@@ -7,6 +7,7 @@
 #include "llm/ops/cpu/formats.h"
 #include "llm/ops/cpu/formats_256.h"
 #include "llm/ops/cpu/formats_32.h"
+#include "llm/ops/cpu/formats_64.h"
 #include "llm/ops/cpu/kernels.h"
 
 namespace voltpile::llm {

@@ -13,7 +13,8 @@ namespace voltpile::llm {
 // Rows form groups of 4 and columns form units of 32, a sub-block of every quantized format. Let
 // gu = group * (columns / 32) + unit, gs = group * (columns / 256) + unit / 8, and j the row in its group.
 // The list of formats says how many bytes of each plane a unit of a row has (UnitBytes), and the header of a
-// format in formats/ what they are: one of the following, or numbers at gu * 4 + j or gs * 4 + j.
+// format in formats/ what they are: one of the following, or numbers at gu * 4 + j or gs * 4 + j, or in
+// formats with blocks of 64 weights at (group * (columns / 64) + unit / 2) * 4 + j.
 //   quants  F16      fp16 (rows, columns)
 //           int8     (rows, columns)
 //           nibbles  16 bytes per unit: byte b has the low 4 bits of weight b in its low nibble and those of

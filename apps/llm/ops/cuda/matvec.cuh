@@ -23,18 +23,22 @@ struct UnitProduct {
     using U = Units<format>;
     using Raw = typename U::Raw;
     static constexpr int weights = 16 * U::slices;
+    static constexpr bool has_fractions = requires(const Raw& raw) { U::fractions(raw, 0, 0, 0); };
 
     template <int R>
     __device__ __forceinline__ static void add(float (&sum)[4 * R], const Raw& raw, const std::uint8_t* x,
                                                int columns, int unit, int) {
 #pragma unroll
         for (int n = 0; n < U::slices; ++n) {
-            int quants[4][4];
+            int quants[4][4], fractions[has_fractions ? 4 : 1][4];
             float scale[4], offset[4];
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
 #pragma unroll
-                for (int i = 0; i < 4; ++i) quants[j][i] = U::quants(raw, j, n, i);
+                for (int i = 0; i < 4; ++i) {
+                    quants[j][i] = U::quants(raw, j, n, i);
+                    if constexpr (has_fractions) fractions[j][i] = U::fractions(raw, j, n, i);
+                }
                 scale[j] = U::scale(raw, j, n);
                 offset[j] = U::offset(raw, j, n);
             }
@@ -48,7 +52,9 @@ struct UnitProduct {
                 const SliceScale s = *row.scale(slice);
 #pragma unroll
                 for (int j = 0; j < 4; ++j) {
-                    const float product = s.scale * static_cast<float>(dot_slice(quants[j], high, low));
+                    int dot = dot_slice(quants[j], high, low);
+                    if constexpr (has_fractions) dot += dot_fractions(fractions[j], high);
+                    const float product = s.scale * static_cast<float>(dot);
                     sum[j * R + r] = fmaf(scale[j], product, sum[j * R + r]);
                     if (U::has_offset) sum[j * R + r] = fmaf(-offset[j], s.sum, sum[j * R + r]);
                 }

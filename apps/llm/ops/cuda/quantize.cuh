@@ -82,4 +82,13 @@ __device__ inline int dot_slice(const int (&quants)[4], const uint4& high, const
     return h * 256 + l;
 }
 
+// Returns the same sum for fractions of quants, in 1/256. It leaves out the low bytes of x, which change a
+// product by at most 2^-16 of the largest one.
+__device__ inline int dot_fractions(const int (&fractions)[4], const uint4& high) {
+    int sum = __dp4a(fractions[0], static_cast<int>(high.x), 0);
+    sum = __dp4a(fractions[1], static_cast<int>(high.y), sum);
+    sum = __dp4a(fractions[2], static_cast<int>(high.z), sum);
+    return __dp4a(fractions[3], static_cast<int>(high.w), sum);
+}
+
 }  // namespace voltpile::llm

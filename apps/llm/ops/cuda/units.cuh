@@ -8,7 +8,8 @@ namespace voltpile::llm {
 
 // Units of 4 rows at once, for matrix-vector products. A lane's unit has `slices` slices of 16 weights.
 //   quants(raw, j, n, i): word i of row j, slice n: 4 quants as int8
-//   scale(raw, j, n), offset(raw, j, n): weight = scale * quant - offset
+//   fractions(raw, j, n, i): if the format has them, as many fractions of these, in 1/256, as int8
+//   scale(raw, j, n), offset(raw, j, n): weight = scale * (quant + fraction) - offset
 template <WeightFormat>
 struct Units;
 
