@@ -5,8 +5,8 @@
 
 namespace voltpile::llm {
 
-// Transposes 8 x 8 numbers of fp16, of which lane l holds those of row l / 4 in columns l % 4 * 2 and the next.
-// All lanes of the warp call it.
+// Transposes 8 x 8 numbers of fp16, of which lane l holds those of row l / 4 in columns l % 4 * 2 and the
+// next. All lanes of the warp call it.
 __device__ __forceinline__ std::uint32_t transposed(std::uint32_t two) {
     std::uint32_t result;
     asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(two));
@@ -60,7 +60,8 @@ class TileOutput {
             if (x_row < args_.rows) *reinterpret_cast<std::uint32_t*>(out + 2 * t) = two;
         } else {
             // Lanes 0 and 1 of four take the first 8 rows of weights, the others the next 8.
-            const std::uint32_t low = transposed(packed(sum.x, sum.y)), high = transposed(packed(sum.z, sum.w));
+            const std::uint32_t low = transposed(packed(sum.x, sum.y)),
+                                high = transposed(packed(sum.z, sum.w));
             std::uint32_t four[2];
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
@@ -73,7 +74,8 @@ class TileOutput {
         }
     }
     __device__ __forceinline__ std::uint32_t packed(float first, float second) const {
-        const __half2 two = __halves2half2(limited_half(first, args_.limit), limited_half(second, args_.limit));
+        const __half2 two =
+            __halves2half2(limited_half(first, args_.limit), limited_half(second, args_.limit));
         return reinterpret_cast<const std::uint32_t&>(two);
     }
 

@@ -108,25 +108,34 @@ class SharedTile {
     }
 
   private:
-    static constexpr int at_once = 8;
+    static constexpr int at_once = 8, workers_at_once = 4;
 
     // Of `count` quads from n on. Loads many at once, because each takes long.
     __device__ __forceinline__ void add_quads(const TileOutput<gated, Shape>& out, int n, int count) const {
         float4 sum[at_once] = {};
-#pragma unroll 2
-        for (int i = 0; i < workers_; ++i) {
-            const float4* part = part_of<quads / 2, multiplying_threads>(args_, first_ + i, piece_, i == 0) +
-                                 n * multiplying_threads;
-            float4 v[at_once];
+#pragma unroll 1
+        for (int first = 0; first < workers_; first += workers_at_once) {
+            float4 v[workers_at_once][at_once];
 #pragma unroll
-            for (int q = 0; q < at_once; ++q)
-                v[q] = q < count ? written_elsewhere(part + q * multiplying_threads) : float4{};
+            for (int w = 0; w < workers_at_once; ++w) {
+                const int i = first + w;
+                const float4* part =
+                    part_of<quads / 2, multiplying_threads>(args_, first_ + i, piece_, i == 0) +
+                    n * multiplying_threads;
 #pragma unroll
-            for (int q = 0; q < at_once; ++q) {
-                sum[q].x += v[q].x;
-                sum[q].y += v[q].y;
-                sum[q].z += v[q].z;
-                sum[q].w += v[q].w;
+                for (int q = 0; q < at_once; ++q)
+                    v[w][q] = i < workers_ && q < count ? written_elsewhere(part + q * multiplying_threads)
+                                                        : float4{};
+            }
+#pragma unroll
+            for (int w = 0; w < workers_at_once; ++w) {
+#pragma unroll
+                for (int q = 0; q < at_once; ++q) {
+                    sum[q].x += v[w][q].x;
+                    sum[q].y += v[w][q].y;
+                    sum[q].z += v[w][q].z;
+                    sum[q].w += v[w][q].w;
+                }
             }
         }
 #pragma unroll
