@@ -18,7 +18,7 @@ template <class Shape>
 constexpr int slab_quads = Shape::rows / 8;
 
 // Writes the sums of a warp, which come as the tensor cores leave them: 16 rows of weights (8 if gated) and 8
-// rows of x at a time. In the output the rows of weights are neighbors, so these are transposed, and a lane
+// rows of x at a time. In the output the rows of weights are neighbors, so halves are transposed, and a lane
 // writes several with one store.
 template <bool gated, class Shape>
 class TileOutput {
@@ -30,15 +30,15 @@ class TileOutput {
         warp_ = t / 32;
         lane_ = t % 32;
         first_x_row_ = piece * Shape::rows;
-        const bool neighbors = (args_.out_columns | place_.out_begin) % 4 == 0;
-        whole_ = !args_.out_float && neighbors && place_.first_row + Shape::weights <= place_.weights.rows;
+        const bool in_place = args_.out_float ? !gated : (args_.out_columns | place_.out_begin) % 4 == 0;
+        whole_ = in_place && place_.first_row + Shape::weights / (gated ? 2 : 1) <= place_.weights.rows;
     }
     // Writes quad n of the sums, see quad_of(). All lanes of the warp call it.
     __device__ __forceinline__ void put_quad(int n, float4 sum) const {
         constexpr int each = slab_quads<Shape>;
         const int row = place_.first_row + first_row_of<gated, Shape::slabs>(warp_, n / each);
         const int x_row = first_x_row_ + n % each * 8;
-        if (whole_) return put_halves(row, x_row, sum);
+        if (whole_) return args_.out_float ? put_floats(row, x_row, sum) : put_halves(row, x_row, sum);
         const int my_row = row + lane_ / 4, my_x_row = x_row + lane_ % 4 * 2;
         put<gated>(args_, place_, my_row, my_x_row, sum.x, sum.z);
         put<gated>(args_, place_, my_row, my_x_row + 1, sum.y, sum.w);
@@ -48,6 +48,15 @@ class TileOutput {
     }
 
   private:
+    // row, x_row: of the warp's first sum. Eight lanes write neighbors.
+    __device__ __forceinline__ void put_floats(int row, int x_row, float4 sum) const {
+        x_row += lane_ % 4 * 2;
+        float* out = static_cast<float*>(args_.out) + static_cast<std::int64_t>(x_row) * args_.out_columns +
+                     place_.out_begin + row + lane_ / 4;
+        if (x_row < args_.rows) out[0] = sum.x, out[8] = sum.z;
+        out += args_.out_columns;
+        if (x_row + 1 < args_.rows) out[0] = sum.y, out[8] = sum.w;
+    }
     // row, x_row: of the warp's first sum. Afterwards a lane has row x_row + lane / 4 of the output.
     __device__ __forceinline__ void put_halves(int row, int x_row, float4 sum) const {
         const int t = lane_ % 4;
@@ -82,7 +91,7 @@ class TileOutput {
     const MatmulArgs& args_;
     TilePlace place_;
     int warp_, lane_, first_x_row_;
-    bool whole_;  // results are fp16, and none of the tile's rows of weights is missing
+    bool whole_;  // none of the tile's rows of weights is missing, and the places of halves are aligned
 };
 
 }  // namespace voltpile::llm
