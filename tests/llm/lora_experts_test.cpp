@@ -64,7 +64,8 @@ class ExpertAdapters : public ::testing::Test {
             std::stringstream bytes;
             bytes << in.rdbuf();
             std::string text = bytes.str();
-            for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+            for (std::size_t at = 0; !from.empty() && (at = text.find(from, at)) != std::string::npos;
+                 at += to.size())
                 text.replace(at, from.size(), to);
             folder_.write(file, text);
         }
@@ -225,6 +226,19 @@ TEST_F(ExpertAdapters, RefusesMissingHalvesAndLayersWithoutExperts) {
     describe(2);
     write(module("model.layers.0.mlp.experts", 128, 64, 16));  // the first layer of GLM is dense
     EXPECT_EQ(missing("names experts of a layer without experts", refusal("glm4_moe")), "");
+    write(module("model.layers.-1.mlp.experts", 128, 64, 16));
+    EXPECT_EQ(missing("names experts of a layer without experts", refusal("qwen2_moe")), "");
+}
+
+TEST_F(ExpertAdapters, RefusesTwoFactorsOfOneMatrix) {
+    describe(2);
+    std::vector<Factor> both = module("model.layers.0.mlp.experts", 128, 64, 16);
+    for (const Factor& factor : module("model.layers.0.mlp.experts.3.gate_proj", 64, 64, 2))
+        both.push_back(factor);
+    write(both);
+    EXPECT_EQ(missing("changes blk.0.ffn_gate.3.weight, as another module of the adapter does",
+                      refusal("qwen2_moe")),
+              "");
 }
 
 // PEFT writes such a pattern when it joins gate_proj and up_proj to a parameter of twice the rank.

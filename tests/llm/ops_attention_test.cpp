@@ -17,7 +17,7 @@ class OpsAttentionTest : public OpsTest {
                          KvElement element = KvElement::F16, float soft_cap = 0,
                          const std::vector<float>& sinks = {}) {
         const Batch batch = make_batch(sequences, random_);
-        const std::int64_t pages = static_cast<std::int64_t>(batch.page_table.size()) + 1;
+        const std::int64_t pages = std::ranges::max(batch.page_table) + 1;
         const auto rows = static_cast<std::int64_t>(batch.token.size());
         const std::int64_t columns = static_cast<std::int64_t>(h.heads + 2 * h.kv_heads) * h.dim;
         const auto qkv = normals(rows * columns);
@@ -79,7 +79,7 @@ TEST_P(OpsAttentionTest, JoinsLongContexts) {
 // Sequences enough for GPU blocks that work on a thousand tokens each, with and without a prompt beside them.
 TEST_P(OpsAttentionTest, AttendsForManySequences) {
     Sequences many{{}, 3};
-    for (int i = 0; i < 50; ++i) many.before_and_now.emplace_back(i * 23, 1);
+    for (int i = 0; i < 50; ++i) many.before_and_now.emplace_back(i % 10 == 9 ? 2200 : i * 23, 1);
     for (const KvElement element : {KvElement::F16, KvElement::I8, KvElement::I4})
         check_attention(many, {4, 4, 32}, 0, 0, element);
     check_attention(many, {4, 4, 80}, 1050);
@@ -347,7 +347,10 @@ TEST_P(OpsAttentionTest, PreparesHeadsAndAttends) {
                                            {{{127, 1}, {0, 1}, {128, 1}, {700, 1}}, 2},
                                            {{{2500, 1}, {15, 1}}},
                                            {{{3, 2}, {200, 1}}},
-                                           {std::vector<std::pair<int, int>>(100, {150, 1})}}) {
+                                           {std::vector<std::pair<int, int>>(100, {150, 1})},
+                                           {std::vector<std::pair<int, int>>(50, {1050, 1})}}) {
+            // Blocks that work on a thousand tokens each, two of a sequence: one case suffices.
+            if (sequences.before_and_now.size() == 50 && (c.h.dim != 64 || c.bias || c.norm)) continue;
             const Batch batch = make_batch(sequences, random_);
             const auto rows = static_cast<std::int64_t>(batch.token.size());
             const Heads& h = c.h;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 #include "llm/model/byte_cursor.h"
 #include "llm/model/expert_tensors.h"
@@ -50,7 +51,7 @@ void AdapterMatcher::add(const std::string& module, const ModuleFactors& halves,
         LoraFactors found{static_cast<int>(halves.a->rows), rows_from(*halves.a, 0),
                           rows_from(*halves.b, first_row), order_of(*matrix), scale};
         if (!fits(module, found, *matrix, matrices.size() == 1)) return;
-        factors.emplace(matrix->name, found);
+        if (!put(module, matrix->name, std::move(found), factors)) return;
         first_row += matrix->rows;
     }
 }
@@ -61,8 +62,9 @@ void AdapterMatcher::add(const ExpertParameter& parameter, double scale, Factors
         parameter.down ? std::vector{"ffn_down"} : std::vector{"ffn_gate", "ffn_up"};
     for (const char* kind : kinds)
         for (std::int64_t e = 0; e < config.experts.count; ++e)
-            factors.emplace(expert_name(parameter.layer, kind, e),
-                            factors_of_expert(parameter, config, kind, e, scale));
+            if (!put(parameter.name, expert_name(parameter.layer, kind, e),
+                     factors_of_expert(parameter, config, kind, e, scale), factors))
+                return;
 }
 
 // GGUF adapters have the factors of all experts below each other.
@@ -83,9 +85,18 @@ void AdapterMatcher::add_stack(const std::string& module, const ModuleFactors& h
         return report(module, fmt::format("is for matrices of {} x {} where the model has {} x {}", rows,
                                           halves.a->columns, matrix->rows, matrix->columns));
     for (std::size_t e = 0; e < experts; ++e)
-        factors.emplace(name_of(static_cast<std::int64_t>(e)),
-                        LoraFactors{static_cast<int>(rank), rows_from(*halves.a, e * rank),
-                                    rows_from(*halves.b, e * rows), LoraRows::Same, scale, true});
+        if (!put(module, name_of(static_cast<std::int64_t>(e)),
+                 LoraFactors{static_cast<int>(rank), rows_from(*halves.a, e * rank),
+                             rows_from(*halves.b, e * rows), LoraRows::Same, scale, true},
+                 factors))
+            return;
+}
+
+bool AdapterMatcher::put(const std::string& module, const std::string& matrix, LoraFactors found,
+                         Factors& factors) {
+    if (factors.emplace(matrix, std::move(found)).second) return true;
+    report(module, fmt::format("changes {}, as another module of the adapter does", matrix));
+    return false;
 }
 
 void AdapterMatcher::report(const std::string& module, const std::string& what) {

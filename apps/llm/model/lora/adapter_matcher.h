@@ -27,6 +27,8 @@ class AdapterMatcher {
     void add(const ExpertParameter& parameter, double scale, Factors& factors);
 
   private:
+    // Adds the factors of a matrix. Reports it and returns false if there are some already.
+    bool put(const std::string& module, const std::string& matrix, LoraFactors found, Factors& factors);
     void report(const std::string& module, const std::string& what);
     bool sound(const std::string& module, const ModuleFactors& halves, std::size_t rank);
     void add_stack(const std::string& module, const ModuleFactors& halves, double scale, Factors& factors);

@@ -45,7 +45,7 @@ std::vector<Fit> fits_of(std::uint64_t columns_of_a, std::uint64_t rows_of_b, co
 }
 
 std::string obstacle(const ModuleFactors& factors, std::int64_t layer, const ModelConfig& config) {
-    if (config.experts.count == 0 || layer >= config.layers || !has_experts(config, layer))
+    if (config.experts.count == 0 || layer < 0 || layer >= config.layers || !has_experts(config, layer))
         return "names experts of a layer without experts";
     if (!factors.a || !factors.b) return fmt::format("has only lora_{}", factors.a ? "A" : "B");
     const StoredTensor &a = *factors.a, &b = *factors.b;
