@@ -57,7 +57,7 @@ class ExpertAdapters : public ::testing::Test {
                                       std::size_t rank) {
         return {{name + ".lora_A", rank, columns}, {name + ".lora_B", rows, rank}};
     }
-    // The golden adapter, with other names in the header, which keeps its length.
+    // The golden adapter, with other names in the header, which keeps its length. from: not empty.
     void copy_golden(const std::string& name, const std::string& from, const std::string& to) const {
         for (const char* file : {"adapter_config.json", "adapter_model.safetensors"}) {
             std::ifstream in(kGoldens + "lora/" + name + "/" + file, std::ios::binary);
@@ -107,7 +107,7 @@ TEST_F(ExpertAdapters, FindsTheModulesOfEachFamily) {
           {"glm4_moe", "mlp.shared_experts.down_proj", "ffn_down_shexp.weight", 64, 64},
           {"deepseek_v2", "mlp.experts.3.gate_proj", "ffn_gate.3.weight", 64, 64},
           {"deepseek_v2", "mlp.shared_experts.gate_proj", "ffn_gate_shexp.weight", 128, 64},
-          {"deepseek_v3", "mlp.gate", "ffn_gate_inp.weight", 8, 64}}) {
+          {"deepseek_v3", "mlp.gate", "ffn_gate_inp.weight", 12, 64}}) {
         SCOPED_TRACE(std::string(model) + ": " + name);
         describe(3);
         write(module(std::string("model.layers.1.") + name, rows, columns, 3));
@@ -211,7 +211,7 @@ TEST_F(ExpertAdapters, RefusesOtherShapes) {
                       "experts have 128 x 64 (gate and up) and 64 x 64",
                       refusal("qwen3_moe")),
               "");
-    copy_golden("qwen2_moe_experts", "", "");  // of 8 experts
+    copy_golden("qwen2_moe_experts", "mlp", "mlp");  // of 8 experts
     EXPECT_EQ(missing("has 32 ranks in lora_A and 32 in lora_B, which must be equal and a multiple of the 12 "
                       "experts",
                       refusal("qwen3_moe")),
@@ -257,15 +257,16 @@ TEST_F(ExpertAdapters, ChecksTheRanksOfParameters) {
 }
 
 TEST_F(ExpertAdapters, RefusesGgufTensorsOfOtherExperts) {
-    const auto refusal_of = [&](std::size_t experts) {
+    const auto refusal_of = [&](std::size_t experts, std::size_t rows) {
         test_files::GgufBytes bytes;
         bytes.begin(2, 3);
         bytes.key("general.type", 8).text("adapter").key("adapter.type", 8).text("lora");
         bytes.key("adapter.lora.alpha", 6).number(1.0F);
-        const std::uint64_t each = 64 * 2 * experts * sizeof(float);
+        const std::uint64_t bytes_of_a = 64 * 2 * experts * sizeof(float);
+        const std::uint64_t bytes_of_b = rows * 2 * experts * sizeof(float);
         bytes.tensor("blk.0.ffn_up_exps.weight.lora_a", {64, 2, experts}, 0, 0);
-        bytes.tensor("blk.0.ffn_up_exps.weight.lora_b", {2, 64, experts}, 0, each);
-        bytes.pad().zeros(2 * each);
+        bytes.tensor("blk.0.ffn_up_exps.weight.lora_b", {2, rows, experts}, 0, bytes_of_a);
+        bytes.pad().zeros(bytes_of_a + bytes_of_b);
         const ModelFiles files(kGoldens + "mixtral");
         try {
             const LoraAdapter adapter({"mine", folder_.write("adapter.gguf", bytes.str())}, files);
@@ -274,11 +275,14 @@ TEST_F(ExpertAdapters, RefusesGgufTensorsOfOtherExperts) {
         }
         return std::string();
     };
-    EXPECT_EQ(refusal_of(8), "");
-    EXPECT_EQ(missing("blk.0.ffn_up_exps.weight has a lora_a that is not one of 8 experts", refusal_of(7)),
-              "");
+    EXPECT_EQ(refusal_of(8, 64), "");
+    for (const std::size_t experts : {7, 16})
+        EXPECT_EQ(missing("blk.0.ffn_up_exps.weight has factors of " + std::to_string(experts) +
+                              " experts where the model has 8",
+                          refusal_of(experts, 64)),
+                  "");
     EXPECT_EQ(missing("blk.0.ffn_up_exps.weight is for matrices of 128 x 64 where the model has 64 x 64",
-                      refusal_of(16)),
+                      refusal_of(8, 128)),
               "");
 }
 

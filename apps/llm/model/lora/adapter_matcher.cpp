@@ -75,10 +75,11 @@ void AdapterMatcher::add_stack(const std::string& module, const ModuleFactors& h
     const ModelTensor* const matrix = find(name_of(0));
     if (matrix == nullptr || matrix->expert < 0) return report(module, reason_of(module));
     const auto experts = static_cast<std::size_t>(model_.config().experts.count);
-    const std::size_t rank = halves.a->rows / experts;
-    for (const auto& [half, factor] : {std::pair{"a", &*halves.a}, {"b", &*halves.b}})
-        if (factor->dimensions != 3 || factor->rows % experts != 0)
-            return report(module, fmt::format("has a lora_{} that is not one of {} experts", half, experts));
+    const std::size_t rank = halves.b->columns;
+    if (halves.a->dimensions != 3 || halves.b->dimensions != 3 || halves.a->rows != experts * rank ||
+        halves.b->rows % experts != 0)
+        return report(module, fmt::format("has factors of {} experts where the model has {}",
+                                          halves.a->rows / rank, experts));
     if (!sound(module, halves, rank)) return;
     const std::size_t rows = halves.b->rows / experts;
     if (halves.a->columns != matrix->columns || rows != matrix->rows)
