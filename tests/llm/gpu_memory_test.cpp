@@ -43,8 +43,10 @@ constexpr struct {
     {WeightFormat::MXFP4, 4 + 8.0 / 32},                // as in files
     {WeightFormat::Q5_1, 5 + 32.0 / 32},                // as in files
     {WeightFormat::Q4_1, 5 + 32.0 / 32},                // as Q5_1
-    {WeightFormat::IQ1_S, 16},
-    {WeightFormat::IQ1_M, 16},
+    // Indices of 11 bits and the sign of an offset for 8 weights, 8 bits of scales per 32, and a 16-bit
+    // number per 256. Files have fewer bits of scales, those of IQ1_S also of signs.
+    {WeightFormat::IQ1_S, 12.0 / 8 + 8.0 / 32 + 16.0 / 256},
+    {WeightFormat::IQ1_M, 12.0 / 8 + 8.0 / 32 + 16.0 / 256},
     // Indices of 10 bits for 8 weights or of 9 bits for 4, signs, 8 bits of scales per 32 weights, and a
     // 16-bit number per 256. Files of IQ2_XXS, IQ2_XS and IQ3_XXS have fewer bits of indices, signs and
     // scales.

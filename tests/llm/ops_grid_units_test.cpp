@@ -1,5 +1,5 @@
-// GPUs hold IQ2 and IQ3 with the bits of a unit in other places than files (ops/cuda/grids/bits.h). Read as
-// kernels read them, repacked units have the weights of the file.
+// GPUs hold IQ1, IQ2 and IQ3 with the bits of a unit in other places than files (ops/cuda/grids/bits.h and
+// iq1.h). Read as kernels read them, repacked units have the weights of the file.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "llm/ops/cuda/grids/blocks.h"
+#include "llm/ops/cuda/grids/iq1.h"
 #include "llm/ops/cuda/grids/words.h"
 #include "llm/ops/dequantize.h"
 #include "random_blocks.h"
@@ -60,7 +61,36 @@ void expect_weights_of_file() {
     EXPECT_EQ(std::memcmp(got.data(), wanted.data(), wanted.size() * sizeof(float)), 0);
 }
 
+// Bits beyond the 16 of `high` are those of another row.
+template <WeightFormat format>
+void expect_iq1_weights_of_file() {
+    SCOPED_TRACE(std::string(name(format)));
+    static constexpr auto grid = grid_words<format>();
+    constexpr std::size_t blocks = 200;
+    const auto bytes = random_blocks(format, 11, blocks, 0.03);
+    std::vector<float> wanted(blocks * 256), got(blocks * 256);
+    dequantize_row(format, bytes.data(), static_cast<std::int64_t>(wanted.size()), wanted.data());
+    for (std::size_t i = 0; i < got.size(); i += 4) {
+        const auto* block =
+            reinterpret_cast<const std::uint8_t*>(bytes.data()) + i / 256 * block_bytes(format);
+        const Iq1Unit unit = iq1_unit<format>(block, static_cast<int>(i / 32 % 8));
+        const int g = static_cast<int>(i / 8 % 4), part = static_cast<int>(i / 4 % 2);
+        const std::uint32_t high = unit.high | 0xffff0000u;
+        const std::uint32_t word = grid.word[iq1_offset(unit.indices, high, g) / 4];
+        const std::uint32_t four = iq1_weights(word, high, g, part);
+        ASSERT_EQ(four ^ 0x80808080u, iq1_weights(word, unit.high, g, part, 0x80808080u));
+        const int s = unit.scales >> g / 2 * 4 & 15;
+        const float scale =
+            float_from_half(iq1_block_scale<format>(block)) * (0.5F + static_cast<float>(s)) * 0.25F;
+        for (std::size_t b = 0; b < 4; ++b)
+            got[i + b] = scale * static_cast<float>(static_cast<std::int8_t>(four >> 8 * b));
+    }
+    EXPECT_EQ(std::memcmp(got.data(), wanted.data(), wanted.size() * sizeof(float)), 0);
+}
+
 TEST(GridUnits, HaveTheWeightsOfTheFile) {
+    expect_iq1_weights_of_file<WeightFormat::IQ1_S>();
+    expect_iq1_weights_of_file<WeightFormat::IQ1_M>();
     expect_weights_of_file<WeightFormat::IQ2_XXS>();
     expect_weights_of_file<WeightFormat::IQ2_XS>();
     expect_weights_of_file<WeightFormat::IQ2_S>();

@@ -21,8 +21,8 @@ class HotKernel:
 
 FORMATS = {  # number in WeightFormat, name, bits per weight in memory
     1: ("F16", 16), 3: ("Q8_0", 8.5), 4: ("Q4_0", 4.5), 5: ("Q4_K", 4.5), 6: ("Q5_K", 5.5), 7: ("Q6_K", 6.5625), 10: ("Q5_1", 6),
-    11: ("IQ4_NL", 4.5), 12: ("Q2_K", 2.625), 13: ("Q3_K", 3.5625), 14: ("IQ4_XS", 4.3125), 20: ("IQ2_S", 2.5625), 22: ("IQ3_S", 3.5625),
-    23: ("NF4", 4.5), 24: ("FP4", 4.5)}
+    11: ("IQ4_NL", 4.5), 12: ("Q2_K", 2.625), 13: ("Q3_K", 3.5625), 14: ("IQ4_XS", 4.3125), 16: ("IQ1_S", 1.8125),
+    20: ("IQ2_S", 2.5625), 22: ("IQ3_S", 3.5625), 23: ("NF4", 4.5), 24: ("FP4", 4.5)}
 FP64 = ("DADD", "DMUL", "DFMA")
 
 
@@ -40,11 +40,12 @@ def sweeps():
 
 
 def matrix_vector():
-    """Weights per instruction: IDP multiplies four quants by the high or the low bytes of four elements of x, FFMA one weight."""
+    """Weights per instruction: IDP multiplies four quants by the high or the low bytes of four elements of x, FFMA one weight. NF4 and FP4
+    have fractions besides, which are multiplied by the high bytes."""
     for number, (name, bits) in FORMATS.items():
         fused = "true" if number != 1 else "false"
         for rows in (1, 4):
-            per, weights = ("IDP", 2) if number != 1 else ("FFMA", 1)
+            per, weights = ("FFMA", 1) if number == 1 else ("IDP", 4 / 3 if name in ("NF4", "FP4") else 2)
             kernel = f"matvec<{number}, {rows}, false, {fused if rows == 1 else 'false'}>"
             yield HotKernel(kernel, f"matrix-vector {name}, {rows} row{'s' * (rows > 1)}", (per, "LDG"), per,
                             32 * weights / rows * bits / 8, "GB/s of weights", MEMORY)

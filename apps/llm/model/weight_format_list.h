@@ -55,7 +55,7 @@ struct OnGpu {
     enum class Kernels {
         Own,     // has kernels of its own: ops/cuda/formats, or product_f16.cu
         Shared,  // has the planes and the kernels of `other`, from which it differs only in its grid
-        None     // is converted to `other` (ops/convert_row.h): exactly, unless that is F16
+        None     // is converted to `other`: exactly (ops/convert_row.h), or rounded from F32 and BF16 to F16
     };
     Kernels kernels = Kernels::None;
     WeightFormat other = WeightFormat::F16;
@@ -103,8 +103,8 @@ inline constexpr auto kWeightFormats = [] {
         WeightFormatInfo{Q3_K, "Q3_K", 11, 256, 110, with_kernels({8, 4, 2, 2}, 192, Staged)},
         WeightFormatInfo{IQ4_XS, "IQ4_XS", 23, 256, 136, with_kernels({16, 0, 1, 2}, 192)},
         WeightFormatInfo{MXFP4, "MXFP4", 39, 32, 17, with_kernels({16, 0, 1}, 192)},
-        WeightFormatInfo{IQ1_S, "IQ1_S", 19, 256, 50, converted_to(F16)},
-        WeightFormatInfo{IQ1_M, "IQ1_M", 29, 256, 56, converted_to(F16)},
+        WeightFormatInfo{IQ1_S, "IQ1_S", 19, 256, 50, with_kernels({4, 2, 1, 2}, 192, Staged)},
+        WeightFormatInfo{IQ1_M, "IQ1_M", 29, 256, 56, with_kernels_of(IQ1_S)},
         WeightFormatInfo{IQ2_XXS, "IQ2_XXS", 16, 256, 66, with_kernels_of(IQ2_S)},
         WeightFormatInfo{IQ2_XS, "IQ2_XS", 17, 256, 74, with_kernels_of(IQ2_S)},
         WeightFormatInfo{IQ2_S, "IQ2_S", 22, 256, 82, with_kernels({4, 4, 2, 2}, 192, Staged)},

@@ -6,9 +6,6 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "base/half.h"
-#include "llm/ops/dequantize.h"
-
 namespace voltpile::llm {
 namespace {
 
@@ -39,24 +36,10 @@ constexpr std::array<Conversion, 2> conversions = {{
     {WeightFormat::Q4_1, WeightFormat::Q5_1, q4_1_to_q5_1},
 }};
 
-void round_to_half(WeightFormat from, const std::byte* row, std::int64_t columns, std::byte* out) {
-    constexpr std::int64_t most = 256;  // a whole number of blocks of every format
-    std::array<float, most> values;
-    std::array<std::uint16_t, most> halves;
-    for (std::int64_t c = 0; c < columns; c += most) {
-        const std::int64_t count = columns - c < most ? columns - c : most;
-        dequantize_row(from, row + row_bytes(from, static_cast<std::size_t>(c)), count, values.data());
-        for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
-            halves[i] = half_from_float(values[i]);
-        std::memcpy(out + 2 * c, halves.data(), static_cast<std::size_t>(count) * sizeof halves[0]);
-    }
-}
-
 }  // namespace
 
 void convert_row(WeightFormat from, const std::byte* row, std::int64_t columns, WeightFormat to,
                  std::byte* out) {
-    if (to == WeightFormat::F16) return round_to_half(from, row, columns, out);
     for (const Conversion& conversion : conversions) {
         if (conversion.from != from || conversion.to != to) continue;
         const auto blocks = static_cast<std::size_t>(columns) / block_size(from);

@@ -30,15 +30,12 @@ struct UnitProduct {
                                                int columns, int unit, int) {
 #pragma unroll
         for (int n = 0; n < U::slices; ++n) {
-            int quants[4][4], fractions[has_fractions ? 4 : 1][4];
+            int quants[4][4];
             float scale[4], offset[4];
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
 #pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    quants[j][i] = U::quants(raw, j, n, i);
-                    if constexpr (has_fractions) fractions[j][i] = U::fractions(raw, j, n, i);
-                }
+                for (int i = 0; i < 4; ++i) quants[j][i] = U::quants(raw, j, n, i);
                 scale[j] = U::scale(raw, j, n);
                 offset[j] = U::offset(raw, j, n);
             }
@@ -53,7 +50,12 @@ struct UnitProduct {
 #pragma unroll
                 for (int j = 0; j < 4; ++j) {
                     int dot = dot_slice(quants[j], high, low);
-                    if constexpr (has_fractions) dot += dot_fractions(fractions[j], high);
+                    if constexpr (has_fractions) {
+                        int fractions[4];
+#pragma unroll
+                        for (int i = 0; i < 4; ++i) fractions[i] = U::fractions(raw, j, n, i);
+                        dot += dot_fractions(fractions, high);
+                    }
                     const float product = s.scale * static_cast<float>(dot);
                     sum[j * R + r] = fmaf(scale[j], product, sum[j * R + r]);
                     if (U::has_offset) sum[j * R + r] = fmaf(-offset[j], s.sum, sum[j * R + r]);
@@ -269,7 +271,8 @@ void launch_matvec_rows(const MatmulArgs& args, int blocks, const Stream& stream
     constexpr bool can_fuse = R == 1, half = format == WeightFormat::F16;
     const int columns = args.matrix[0].columns;
     const std::int64_t shared = half ? std::int64_t{2} * columns : quantized_row_bytes(columns);
-    const bool fuse = can_fuse && shared <= matvec_shared_bytes && (!half || args.norm.x != nullptr);
+    const bool fuse =
+        can_fuse && shared <= matvec_shared_bytes - grid_bytes<format> && (!half || args.norm.x != nullptr);
     const auto start = [&](auto kernel, std::int64_t bytes) {
         launch_early("matrix-vector product", kernel,
                      {blocks, matvec_threads, static_cast<std::size_t>(bytes)}, stream, args);

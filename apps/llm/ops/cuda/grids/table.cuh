@@ -1,9 +1,9 @@
 // The grid of a matrix in shared memory. The lanes of a warp look up different words at random. Shared memory
 // answers them in about 3.5 cycles, the most words that one of its 32 banks has to give; the L1 cache takes
 // a cycle for each line of 128 bytes, about 14, and constant memory one for each lane. A word has 32 bits,
-// for 8 weights of IQ2 too: an instruction expands its nibbles, whereas words of 64 bits would use two banks
-// each. So a multiprocessor looks up 23 bytes of IQ2 a cycle and 16 of IQ3. The memory of a V100 sends 7
-// bytes a cycle to each, that of an H100 14 and that of an H200 20.
+// for 8 weights of IQ1 and IQ2 too: an instruction expands its nibbles, whereas words of 64 bits would use
+// two banks each. So a multiprocessor looks up 23 bytes of IQ2 a cycle and 16 of IQ3. The memory of a V100
+// sends 7 bytes a cycle to each, that of an H100 14 and that of an H200 20.
 #pragma once
 
 #include "llm/model/weight_format_list.h"
@@ -13,7 +13,8 @@ namespace voltpile::llm {
 
 // The entries of the largest grid of a layout; 0: it has none.
 template <WeightFormat layout>
-constexpr int grid_entries = layout == WeightFormat::IQ2_S   ? 1024
+constexpr int grid_entries = layout == WeightFormat::IQ1_S   ? 2048
+                             : layout == WeightFormat::IQ2_S ? 1024
                              : layout == WeightFormat::IQ3_S ? 512
                                                              : 0;
 // Bytes of static shared memory.
@@ -49,6 +50,7 @@ __device__ __forceinline__ void copy_grid() {
 template <WeightFormat layout>
 __device__ __forceinline__ void bring_grid(WeightFormat format) {
     using enum WeightFormat;
+    if constexpr (layout == IQ1_S) copy_grid<layout, IQ1_S>();
     if constexpr (layout == IQ2_S) {
         if (format == IQ2_XXS) copy_grid<layout, IQ2_XXS>();
         if (format == IQ2_XS) copy_grid<layout, IQ2_XS>();
@@ -61,8 +63,8 @@ __device__ __forceinline__ void bring_grid(WeightFormat format) {
     if constexpr (grid_bytes<layout> != 0) __syncthreads();
 }
 
-// (s + 0.5) / 4 and (s + 0.5) / 2 for the low 4 bits s of v: they become the low bits of a number whose last
-// bit is worth 1/4 or 1/2.
+// (s + 0.5) / 4, as in IQ1 and IQ2, and (s + 0.5) / 2 for the low 4 bits s of v: they become the low bits of
+// a number whose last bit is worth 1/4 or 1/2.
 __device__ __forceinline__ float iq2_factor(std::uint32_t v) {
     return __uint_as_float(0x4a000000u | (v & 15)) - 2097151.875f;
 }

@@ -1,4 +1,4 @@
-// The grids of IQ2 and IQ3 (codebooks/grids.h) as kernels look them up: a word for each entry.
+// The grids of IQ1, IQ2 and IQ3 (codebooks/grids.h) as kernels look them up: a word for each entry.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@ struct GridWords {
     alignas(16) std::uint32_t word[count];
 };
 
-// IQ2: nibble k of a word has the index of the magnitude of weight k.
+// IQ1 and IQ2: nibble k of a word has the index of the value or magnitude of weight k.
 template <std::size_t count>
-constexpr GridWords<count> iq2_words(const std::array<std::uint16_t, count>& grid) {
+constexpr GridWords<count> nibble_words(const std::array<std::uint16_t, count>& grid) {
     GridWords<count> words{};
     for (std::size_t i = 0; i < count; ++i)
         for (int k = 0; k < 8; ++k)
@@ -38,10 +38,11 @@ constexpr GridWords<count> iq3_words(const std::array<std::uint16_t, count>& gri
 template <WeightFormat format>
 constexpr auto grid_words() {
     using enum WeightFormat;
-    static_assert(gpu_layout(format) == IQ2_S || gpu_layout(format) == IQ3_S);
-    if constexpr (format == IQ2_XXS) return iq2_words(iq2_xxs_grid);
-    if constexpr (format == IQ2_XS) return iq2_words(iq2_xs_grid);
-    if constexpr (format == IQ2_S) return iq2_words(iq2_s_grid);
+    static_assert(gpu_layout(format) == IQ1_S || gpu_layout(format) == IQ2_S || gpu_layout(format) == IQ3_S);
+    if constexpr (gpu_layout(format) == IQ1_S) return nibble_words(iq1_grid);
+    if constexpr (format == IQ2_XXS) return nibble_words(iq2_xxs_grid);
+    if constexpr (format == IQ2_XS) return nibble_words(iq2_xs_grid);
+    if constexpr (format == IQ2_S) return nibble_words(iq2_s_grid);
     if constexpr (format == IQ3_XXS) return iq3_words(iq3_xxs_grid, iq3_xxs_values, 1);
     if constexpr (format == IQ3_S) return iq3_words(iq3_s_grid, iq3_s_values, 4);
 }
