@@ -251,39 +251,6 @@ __global__ void __launch_bounds__(joint_threads, 1)
     wire.finish(step_of(m, share, 0), step_of(m, share, 0));
 }
 
-// Writes this rank's parts of the i-th row of every peer's share to that peer. A thread loads the parts of
-// several peers before it stores them, because few blocks must keep the links busy.
-template <int N, int G>
-__device__ __forceinline__ void send_parts(const JointRows& m, const JointArea& area, const FlaggedWire& wire,
-                                           int i, int share) {
-    constexpr int peers_at_once = G == 1 ? 3 : 1;
-    const std::int64_t row_bytes = 2ll * m.columns;
-    const std::int64_t place = area.received + (wire.rank() * area.share + i) * row_bytes;
-#pragma unroll
-    for (int first = 1; first < N; first += peers_at_once) {
-        uint4 parts[peers_at_once][G];
-        bool sends[peers_at_once];
-#pragma unroll
-        for (int k = 0; k < peers_at_once; ++k) {
-            const int p = first + k, row = wire.rank_behind(p) * share + i;
-            sends[k] = p < N && p < wire.size() && row < m.rows;
-            const float* from = m.delta + static_cast<std::int64_t>(row) * m.columns;
-#pragma unroll
-            for (int g = 0; g < G; ++g)
-                if (sends[k] && column_of(g) < m.columns)
-                    parts[k][g] = eight_halves(load_eight(from + column_of(g)), sent_part, m.limit);
-        }
-#pragma unroll
-        for (int k = 0; k < peers_at_once; ++k) {
-            if (first + k >= N || !sends[k]) continue;
-            char* const to = area.peer[first + k - 1] + place;
-#pragma unroll
-            for (int g = 0; g < G; ++g)
-                if (column_of(g) < m.columns) *reinterpret_cast<uint4*>(to + 2 * column_of(g)) = parts[k][g];
-        }
-    }
-}
-
 // The same with fewer bytes and more latency. Block b waits only for the same block of its peers. A peer
 // writes outputs only after this rank has begun the same call, and so after the kernels here that read the
 // earlier ones. It sends parts without waiting: the previous call ended only after every block here had
@@ -297,7 +264,16 @@ __global__ void __launch_bounds__(joint_threads, 1)
     const int ranks = wire.size(), share = (m.rows + ranks - 1) / ranks;
     const int first = static_cast<int>(blockIdx.x), step = static_cast<int>(gridDim.x);
     const std::int64_t row_bytes = 2ll * m.columns;
-    for (int i = first; i < share; i += step) send_parts<N, G>(m, area, wire, i, share);
+    for (int i = first; i < share; i += step)
+#pragma unroll
+        for (int p = 1; p < N; ++p) {
+            const int row = wire.rank_behind(p) * share + i;
+            char* to = area.peer[p - 1] + area.received + (wire.rank() * area.share + i) * row_bytes;
+            if (p < ranks && row < m.rows)
+                halves_of_row<G>(m, row, [&](int column, uint4 halves) {
+                    *reinterpret_cast<uint4*>(to + 2 * column) = halves;
+                });
+        }
     wire.signal(0);
     wire.wait(0);
     for (int i = first; i < share; i += step) {
