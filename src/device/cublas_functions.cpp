@@ -38,11 +38,6 @@ cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* memory, size_t
     return function(handle, memory, bytes);
 }
 
-cublasStatus_t cublasSetSmCountTarget(cublasHandle_t handle, int count) {
-    static const auto function = in_cublas<decltype(cublasSetSmCountTarget)>("cublasSetSmCountTarget");
-    return function(handle, count);
-}
-
 const char* cublasGetStatusString(cublasStatus_t status) {
     static const auto function = in_cublas<decltype(cublasGetStatusString)>("cublasGetStatusString");
     return function(status);

@@ -12,7 +12,6 @@
 
 #include "llm/decoder/batch_builder.h"
 #include "llm/decoder/decoder.h"
-#include "llm/decoder/pass_runner.h"
 #include "llm/model/model_files.h"
 #include "llm/ops/cpu/cpu_ops.h"
 #include "llm/ops/reference_ops.h"
@@ -101,19 +100,15 @@ class LocalLinks final : public DecoderLinks {
     }
     void* joint_output() override { return joint_ ? normed_.data() : nullptr; }
     // Rows of x that other ranks own become NaN: nothing may use them.
-    void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps, HiddenRows out,
+    void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps,
                       SentinelPlace place) override {
-        if (const auto ready = ready_.extract(delta.data)) {
-            EXPECT_EQ(ready.mapped(), numbers_of(delta)) << "changed although its sum may run";
-            ++sums_beside_;
-        }
         all_reduce(delta);
         const auto part = [&](FloatRows rows, int rank) {
             if (!splits(x)) return rows;
             const std::int64_t begin = std::min(rank * share(x), x.rows);
             return FloatRows{rows.data + begin * x.columns, std::min(share(x), x.rows - begin), x.columns};
         };
-        const FloatRows normed{static_cast<float*>(out.data), x.rows, x.columns}, mine = part(x, rank_);
+        const FloatRows normed{normed_.data(), x.rows, x.columns}, mine = part(x, rank_);
         reference_.add_rms_norm(mine, {part(delta, rank_), delta.bias}, weight, eps,
                                 {part(normed, rank_).data, mine.rows, x.columns}, place);
         EXPECT_FALSE(reference_.take_sentinel().tripped);
@@ -128,9 +123,6 @@ class LocalLinks final : public DecoderLinks {
             }
         });
     }
-    void ready(FloatRows delta) override { ready_[delta.data] = numbers_of(delta); }
-    // How many sums ready() let run beside other operations.
-    int sums_beside() const { return sums_beside_; }
     void complete(FloatRows x) override {
         if (splits(x)) all_gather({x.data + rank_ * share(x) * x.columns, share(x), x.columns}, x);
     }
@@ -147,7 +139,6 @@ class LocalLinks final : public DecoderLinks {
     }
 
   private:
-    static std::vector<float> numbers_of(FloatRows x) { return {x.data, x.data + x.rows * x.columns}; }
     std::int64_t share(FloatRows x) const { return (x.rows + team_.size() - 1) / team_.size(); }
     bool splits(FloatRows x) const { return x.rows > 2; }
 
@@ -157,8 +148,6 @@ class LocalLinks final : public DecoderLinks {
     std::vector<float>* to_next_;
     bool joint_;
     std::vector<float> normed_;
-    std::map<const float*, std::vector<float>> ready_;
-    int sums_beside_ = 0;
     ReferenceOps reference_;
 };
 
@@ -170,13 +159,12 @@ inline std::unique_ptr<Ops> make_reference_ops() {
     return std::make_unique<ReferenceOps>();
 }
 
-// Runs a model with `ranks` threads for each stage. stage_begin: the first layer of each stage. overlap_rows:
-// see DecoderSettings.
+// Runs a model with `ranks` threads for each stage. stage_begin: the first layer of each stage.
 class TestModel {
   public:
     TestModel(const ModelSource& model, int ranks, std::vector<int> stage_begin, const MakeOps& make_ops,
               KvElement cache = KvElement::F16, int experts_on_host = 0, int streamed_rows = 0,
-              bool joint_sums = false, int overlap_rows = least_overlap_rows)
+              bool joint_sums = false)
         : ranks_(ranks) {
         stage_begin.push_back(static_cast<int>(model.config().layers));
         for (std::size_t s = 0; s + 1 < stage_begin.size(); ++s) {
@@ -200,9 +188,8 @@ class TestModel {
                 settings.experts_on_host = experts_on_host;
                 settings.streamed_rows = streamed_rows;
                 settings.limits = {300, 8, 16, 300};
-                settings.overlap_rows = overlap_rows;
                 part.decoder = std::make_unique<Decoder>(model, *part.ops, *part.links, settings);
-                part.runner = std::make_unique<PassRunner>(*part.decoder, *part.ops, settings.limits);
+                part.batch = std::make_unique<BatchBuffer>(*part.ops, settings.limits);
             }
         }
     }
@@ -214,7 +201,7 @@ class TestModel {
             std::vector<std::thread> threads;
             for (std::size_t i = first; i < first + static_cast<std::size_t>(ranks_); ++i) {
                 threads.emplace_back([&, i] {
-                    const FloatRows out = parts_[i].runner->forward(batch);
+                    const FloatRows out = parts_[i].decoder->forward(parts_[i].batch->upload(batch));
                     logits[i].resize(static_cast<std::size_t>(out.rows * out.columns));
                     parts_[i].ops->download(logits[i].data(), out.data, logits[i].size() * sizeof(float));
                 });
@@ -265,21 +252,14 @@ class TestModel {
         return chosen;
     }
 
-    // How many sums of each rank ran beside other operations.
-    int sums_beside() const {
-        for (const Part& part : parts_)
-            EXPECT_EQ(part.links->sums_beside(), parts_.front().links->sums_beside());
-        return parts_.front().links->sums_beside();
-    }
-
     PagePool pool{40};
 
   private:
     struct Part {
         std::unique_ptr<Ops> ops;
-        std::unique_ptr<LocalLinks> links;
+        std::unique_ptr<DecoderLinks> links;
         std::unique_ptr<Decoder> decoder;
-        std::unique_ptr<PassRunner> runner;
+        std::unique_ptr<BatchBuffer> batch;
     };
     int ranks_;
     std::vector<std::unique_ptr<LocalTeam>> teams_;

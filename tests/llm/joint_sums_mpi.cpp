@@ -58,15 +58,10 @@ class Side {
         ops_->upload(bias_->data(), bias.data(), bias.size_bytes());
         ops_->upload(weight_->data(), weight.data(), weight.size_bytes());
     }
-    void call(bool with_bias = true, bool with_weight = true) { call(0, rows_, with_bias, with_weight); }
-    // Of the rows `begin` to `end` - 1.
-    void call(std::int64_t begin, std::int64_t end, bool with_bias, bool with_weight) {
-        auto* const out = static_cast<std::uint16_t*>(sums_->normed()) + begin * columns_;
-        sums_->add_rms_norm(
-            part(x_, begin, end), {part(delta_, begin, end), with_bias ? floats(bias_) : nullptr},
-            with_weight ? floats(weight_) : nullptr, kEps, {out, end - begin, columns_}, kPlace);
+    void call(bool with_bias = true, bool with_weight = true) {
+        sums_->add_rms_norm(rows(x_), {rows(delta_), with_bias ? floats(bias_) : nullptr},
+                            with_weight ? floats(weight_) : nullptr, kEps, kPlace);
     }
-    void ready(std::int64_t begin, std::int64_t end) { sums_->ready(part(delta_, begin, end)); }
     std::vector<float> x() { return download<float>(x_->data()); }
     std::vector<std::uint16_t> out() { return download<std::uint16_t>(sums_->normed()); }
 
@@ -87,8 +82,8 @@ class Side {
     static float* floats(const std::unique_ptr<OpsMemory>& memory) {
         return static_cast<float*>(memory->data());
     }
-    FloatRows part(const std::unique_ptr<OpsMemory>& memory, std::int64_t begin, std::int64_t end) const {
-        return {floats(memory) + begin * columns_, end - begin, columns_};
+    FloatRows rows(const std::unique_ptr<OpsMemory>& memory) const {
+        return {floats(memory), rows_, columns_};
     }
     template <class Number>
     std::vector<Number> download(const void* from) {
@@ -236,49 +231,6 @@ TEST_F(JointSumsOnGpus, MixWithCollectivesInGraphs) {
             ASSERT_TRUE(side.out() == wanted) << "launch " << launch;
         }
     }
-}
-
-// Two halves of the rows, as in a pass with two lanes: the sum of one runs beside products that fill the GPU.
-// Blocks of products wait for each other, and blocks of sums for other GPUs, so a missing place would hang.
-TEST_F(JointSumsOnGpus, RunBesideProducts) {
-    constexpr std::int64_t columns = 4096, product_rows = 1024;
-    Side side(columns);
-    Ops& ops = side.ops();
-    const std::vector<std::byte> zeros(static_cast<std::size_t>(columns) * columns / 32 * 34);
-    const auto weights =
-        ops.load_matrix({WeightFormat::Q8_0, columns, columns, columns / 32 * 34, zeros.data()});
-    const auto input = ops.allocate(product_rows * columns * sizeof(std::uint16_t));
-    const auto output = ops.allocate(product_rows * columns * sizeof(float));
-    const auto product = [&] {
-        ops.matmul({input->data(), product_rows, columns}, *weights,
-                   FloatRows{static_cast<float*>(output->data()), product_rows, columns});
-    };
-    for (const auto& [rows, half] : {std::pair{1400, 768}, {600, 256}, {70, 32}}) {
-        const Case c(rows, columns, 3);
-        const auto both = [&](bool beside) {
-            side.set(c.x, c.mine(), c.bias, c.weight);
-            for (int layer = 0; layer < 4; ++layer) {
-                if (beside) side.ready(0, half);
-                product();
-                if (beside) side.ready(half, rows);
-                side.call(0, half, true, true);
-                product();
-                side.call(half, rows, true, true);
-            }
-        };
-        both(false);
-        const auto wanted = side.out();
-        const auto wanted_x = side.x();
-        ops.leave_room_for_sums(true);
-        for (int round = 0; round < 50; ++round) {
-            both(true);
-            ASSERT_TRUE(side.out() == wanted) << rows << " rows, round " << round;
-            ASSERT_TRUE(side.x() == wanted_x) << rows << " rows, round " << round;
-        }
-        ops.leave_room_for_sums(false);
-        expect_same_on_all_ranks(wanted);
-    }
-    EXPECT_FALSE(ops.take_sentinel().tripped);
 }
 
 // One rank's part is not finite: all ranks report the row.

@@ -2,27 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "base/error.h"
 
 namespace voltpile::llm {
 namespace {
 
-// The origin of a sum that a norm finds not finite. LastFeedForward counts only rows with logits. Of a second
-// lane, whose rows the operations count from 0, `operations` is added.
-enum Operation { Input, Attention, FeedForward, LastFeedForward, Latent, operations };
-constexpr const char* operation_names[operations] = {"input", "attention", "feed-forward part",
-                                                     "feed-forward part", "latent vectors"};
+// The origin of a sum that a norm finds not finite. LastFeedForward counts only rows with logits.
+enum Operation { Input, Attention, FeedForward, LastFeedForward, Latent };
+constexpr const char* operation_names[] = {"input", "attention", "feed-forward part", "feed-forward part",
+                                           "latent vectors"};
 
 // The origin of the sum before a layer. first: of a stage.
 SentinelPlace before_layer(int number, bool first) {
     return first ? SentinelPlace{number, Input} : SentinelPlace{number - 1, FeedForward};
-}
-
-SentinelPlace in_lane(int index, SentinelPlace place) {
-    place.operation += index * operations;
-    return place;
 }
 
 }  // namespace
@@ -35,7 +27,7 @@ void Decoder::send(const BatchView& batch) {
     if (!last_stage()) links_.send_to_next(floats(buffers_.x, batch.rows, config_.hidden));
 }
 
-FloatRows Decoder::compute(const BatchView& batch, int prediction_layer, std::span<const BatchView> cut) {
+FloatRows Decoder::compute(const BatchView& batch, int prediction_layer) {
     const FloatRows x = floats(buffers_.x, batch.rows, config_.hidden);
     if (first_stage())
         ops_.embed(embedding(prediction_layer), batch,
@@ -44,125 +36,84 @@ FloatRows Decoder::compute(const BatchView& batch, int prediction_layer, std::sp
         begin_head(prediction(prediction_layer), x, batch);
     else if (predicts())
         join_hidden(prediction(prediction_layer), x, batch);
-    std::vector<Lane> lanes = lanes_of(batch, cut);
+    FloatRows delta;
     const std::size_t begin = predicts() ? static_cast<std::size_t>(prediction_layer) : 0,
                       end = predicts() ? begin + 1 : layers_.size();
-    ops_.leave_room_for_sums(lanes.size() > 1);
     for (std::size_t i = begin; i < end; ++i) {
         if (const int number = settings_.layer_begin + static_cast<int>(i);
             fusion_ && fusion_->reads(number)) {
-            add_everywhere(lanes, before_layer(number, i == begin));
+            add_everywhere(x, delta, before_layer(number, i == begin));
+            delta = {};
             fusion_->take(number, normed_rows(x.rows));
         }
-        for (Lane& lane : lanes) run_attention(static_cast<int>(i), lane);
-        for (Lane& lane : lanes) run_feed_forward(static_cast<int>(i), lane);
+        delta =
+            run_layer(layers_[i], static_cast<int>(i), x, delta, batch, cache_->layer(static_cast<int>(i)));
     }
-    ops_.leave_room_for_sums(false);
     if (fusion_) ops_.store_rows(fusion_->fuse(batch.rows), batch, hidden_rows());
     const int last = settings_.layer_begin + static_cast<int>(end) - 1;
-    if (last_stage() && joint_ == nullptr) {
-        const AddedRows& delta = lanes.front().delta;
-        return run_head(x, {delta.data, delta.rows, delta.columns}, batch, last);
-    }
-    add_everywhere(lanes, {last, FeedForward});
+    if (last_stage() && joint_ == nullptr) return run_head(x, delta, batch, last);
+    add_everywhere(x, delta, {last, FeedForward});
     return last_stage() ? run_head(x, {}, batch, last) : FloatRows{};
 }
 
-std::vector<Decoder::Lane> Decoder::lanes_of(const BatchView& batch, std::span<const BatchView> cut) const {
-    const FloatRows x = floats(buffers_.x, batch.rows, config_.hidden);
-    const FloatRows partial = floats(buffers_.partial, batch.rows, config_.hidden);
-    const HiddenRows normed = normed_rows(batch.rows);
-    if (cut.empty()) return {{0, true, batch, x, partial, normed, {}}};
-    std::vector<Lane> lanes;
-    std::int64_t begin = 0;
-    for (const BatchView& view : cut) {
-        const std::int64_t skipped = begin * config_.hidden;
-        void* const at = static_cast<std::byte*>(normed.data) +
-                         static_cast<std::size_t>(skipped) * bytes_of(ops_.hidden_element());
-        lanes.push_back({static_cast<int>(lanes.size()),
-                         false,
-                         view,
-                         {x.data + skipped, view.rows, config_.hidden},
-                         {partial.data + skipped, view.rows, config_.hidden},
-                         {at, view.rows, config_.hidden},
-                         {}});
-        begin += view.rows;
-    }
-    return lanes;
+void Decoder::add_everywhere(FloatRows x, FloatRows delta, SentinelPlace place) {
+    ops_.normed(add_rms_norm(x, delta, nullptr, place));
+    if (joint_ != nullptr && delta.data != nullptr) links_.complete(x);
 }
 
-// Collectives have one order on all ranks: all sums, which may run beside other operations, and then the
-// gathers, which do not.
-void Decoder::add_everywhere(std::span<Lane> lanes, SentinelPlace place) {
-    const bool gathers = joint_ != nullptr && lanes.front().delta.data != nullptr;
-    for (Lane& lane : lanes) ops_.normed(add_rms_norm(lane, nullptr, place));
-    if (!gathers) return;
-    for (const Lane& lane : lanes) links_.complete(lane.x);
-}
-
-RmsNorm Decoder::add_rms_norm(Lane& lane, const float* weight, SentinelPlace place) {
-    const AddedRows delta = std::exchange(lane.delta, {});
-    RmsNorm norm{
-        lane.x, weight, stream_eps(), in_lane(lane.index, place), lane.normed, delta.data != nullptr};
+RmsNorm Decoder::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, SentinelPlace place) {
+    RmsNorm norm{x, weight, stream_eps(), place, normed_rows(x.rows), delta.data != nullptr};
     if (norm.done && joint_ != nullptr)
-        links_.add_rms_norm(lane.x, delta, weight, norm.eps, norm.out, norm.place);
+        links_.add_rms_norm(x, delta, weight, norm.eps, place);
     else if (norm.done)
-        ops_.add_rms_norm(lane.x, delta, weight, norm.eps, norm.out, norm.place);
+        ops_.add_rms_norm(x, delta, weight, norm.eps, norm.out, place);
     return norm;
 }
 
-void Decoder::finish(const Lane& lane, FloatRows output, const std::unique_ptr<OpsMemory>& norm,
-                     SentinelPlace place) {
-    if (joint_ != nullptr) {
-        if (!lane.alone) links_.ready(output);
-        return;
-    }
-    links_.all_reduce(output);
-    if (norm) ops_.rms_norm(output, numbers(norm), static_cast<float>(config_.rms_eps), place);
-}
-
-void Decoder::run_attention(int index, Lane& lane) {
-    const Layer& layer = layers_[static_cast<std::size_t>(index)];
+FloatRows Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta,
+                             const BatchView& batch, const KvLayer& cache) {
     const int number = settings_.layer_begin + index;
+    const auto numbers = [](const std::unique_ptr<OpsMemory>& vector) {
+        return vector ? static_cast<const float*>(vector->data()) : nullptr;
+    };
+    const auto finish = [&](FloatRows output, const std::unique_ptr<OpsMemory>& weight, Operation operation) {
+        if (joint_ != nullptr) return;
+        links_.all_reduce(output);
+        if (weight)
+            ops_.rms_norm(output, numbers(weight), static_cast<float>(config_.rms_eps), {number, operation});
+    };
+    const FloatRows partial = floats(buffers_.partial, x.rows, config_.hidden);
+
     const RmsNorm input =
-        add_rms_norm(lane, numbers(layer.attention_norm), before_layer(number, index == 0 || predicts()));
-    const HiddenRows attended = this->attended(index, attention_input(input), lane);
-    const bool adds = adds_at_once(lane.x.rows, layer.attention_output_norm) && !layer.o_adapters;
-    const FloatRows sum = adds ? lane.x : lane.partial;
+        add_rms_norm(x, delta, numbers(layer.attention_norm), before_layer(number, index == 0 || predicts()));
+    const HiddenRows attended = run_attention(layer, number, attention_input(input), batch, cache);
+    const bool adds = adds_at_once(x.rows, layer.attention_output_norm) && !layer.o_adapters;
+    const FloatRows sum = adds ? x : partial;
     if (adds)
         ops_.add_matmul(attended, *layer.o, numbers(layer.o_bias), sum);
     else
         ops_.matmul(attended, *layer.o, sum);
-    if (layer.o_adapters) ops_.add_adapters(attended, *layer.o_adapters, lane.batch, sum);
-    if (adds) return;
-    lane.delta = {sum, numbers(layer.o_bias)};
-    finish(lane, sum, layer.attention_output_norm, {number, Attention});
+    if (layer.o_adapters) ops_.add_adapters(attended, *layer.o_adapters, batch, sum);
+    if (!adds) finish(sum, layer.attention_output_norm, Attention);
+
+    const AddedRows attention = adds ? AddedRows{} : AddedRows{sum, numbers(layer.o_bias)};
+    const RmsNorm normed = add_rms_norm(x, attention, numbers(layer.feed_forward_norm), {number, Attention});
+    const bool adds_last =
+        adds_at_once(x.rows, layer.feed_forward_output_norm) && layer.feed_forward->can_add();
+    layer.feed_forward->run(ops_, normed, batch, *feed_forward_buffers_, adds_last ? x : partial, adds_last);
+    if (adds_last) return {};
+    finish(partial, layer.feed_forward_output_norm, FeedForward);
+    return partial;
 }
 
-void Decoder::run_feed_forward(int index, Lane& lane) {
-    const Layer& layer = layers_[static_cast<std::size_t>(index)];
-    const int number = settings_.layer_begin + index;
-    const RmsNorm normed = add_rms_norm(lane, numbers(layer.feed_forward_norm), {number, Attention});
-    const bool adds =
-        adds_at_once(lane.x.rows, layer.feed_forward_output_norm) && layer.feed_forward->can_add();
-    const FloatRows sum = adds ? lane.x : lane.partial;
-    layer.feed_forward->run(ops_, normed, lane.batch, *feed_forward_buffers_, sum, adds);
-    if (adds) return;
-    lane.delta = sum;
-    finish(lane, sum, layer.feed_forward_output_norm, {number, FeedForward});
-}
-
-HiddenRows Decoder::attended(int index, const RmsNorm& normed, const Lane& lane) {
-    const Layer& layer = layers_[static_cast<std::size_t>(index)];
-    const BatchView& batch = lane.batch;
-    const KvLayer cache = cache_->layer(index);
+HiddenRows Decoder::run_attention(const Layer& layer, int number, const RmsNorm& normed,
+                                  const BatchView& batch, const KvLayer& cache) {
     const std::int64_t rows = normed.out.rows;
     const HiddenRows qkv =
         hidden(buffers_.qkv, rows,
                static_cast<std::int64_t>(layer.qkv.heads + 2 * layer.qkv.kv_heads) * layer.qkv.head_dim);
     if (layer.latent) {
-        const SentinelPlace place = in_lane(lane.index, {settings_.layer_begin + index, Latent});
-        layer.latent->project(ops_, ops_.normed(normed), *latent_buffers_, place, qkv);
+        layer.latent->project(ops_, ops_.normed(normed), *latent_buffers_, {number, Latent}, qkv);
     } else {
         const WeightMatrix* const weights[] = {layer.q.get(), layer.k.get(), layer.v.get()};
         ops_.norm_matmul(normed, weights, qkv);
@@ -309,14 +260,10 @@ std::string Decoder::clamp_advice(const SentinelPlace& place) const {
 }
 
 void Decoder::check(const Batch& batch) {
-    SentinelReport report = ops_.take_sentinel();
+    const SentinelReport report = ops_.take_sentinel();
     check_host();
     if (!report.tripped) return;
     auto row = static_cast<std::size_t>(report.row);
-    if (report.place.operation >= operations) {
-        report.place.operation -= operations;
-        row += static_cast<std::size_t>(first_lane(static_cast<int>(batch.token.size())));
-    }
     if (report.place.operation == LastFeedForward && row < batch.logit_row.size())
         row = static_cast<std::size_t>(batch.logit_row[row]);
     const std::string sequence =

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "llm/decoder/batch_buffer.h"
-#include "llm/decoder/batch_lanes.h"
 #include "llm/decoder/decoder_links.h"
 #include "llm/decoder/feed_forward.h"
 #include "llm/decoder/kv_cache.h"
@@ -43,8 +42,7 @@ struct DecoderSettings {
     // The most rows of a pass of the prediction layers or the EAGLE 3 head; 0: none uses this decoder. See
     // Decoder::hidden_rows().
     int prediction_rows = 0;
-    int overlap_rows = least_overlap_rows;  // see first_lane_rows()
-    bool embeds_last = false;               // the last stage has the embedding too, for the prediction layers
+    bool embeds_last = false;  // the last stage has the embedding too, for the prediction layers
     // The layers whose inputs an EAGLE 3 head reads, with prediction_rows; empty: no head uses this
     // decoder. Decoder::fuse_with() must come before the first pass.
     std::vector<int> read_layers;
@@ -63,12 +61,10 @@ class Decoder {
     // Enqueues a pass. The batch's positions continue those of earlier passes, and no two sequences write the
     // same page. Returns the logits, (batch.logits, vocabulary), on every rank of the last stage, valid until
     // the next pass; empty on other stages. Collective: every rank of the team calls it with the same batch.
-    // prediction_layer: of prediction layers, the one that computes the pass. lanes: the views of divided()
-    // batches, if first_lane() is above 0; none: all rows go through the layers together.
-    FloatRows forward(const BatchView& batch, int prediction_layer = 0,
-                      std::span<const BatchView> lanes = {}) {
+    // prediction_layer: of prediction layers, the one that computes the pass.
+    FloatRows forward(const BatchView& batch, int prediction_layer = 0) {
         receive(batch);
-        const FloatRows logits = compute(batch, prediction_layer, lanes);
+        const FloatRows logits = compute(batch, prediction_layer);
         send(batch);
         return logits;
     }
@@ -76,17 +72,8 @@ class Decoder {
     // The parts of forward(): receive the hidden state from the previous stage, compute this stage, send the
     // hidden state to the next. compute() uses no links between stages, so that it can be recorded.
     void receive(const BatchView& batch);
-    FloatRows compute(const BatchView& batch, int prediction_layer = 0,
-                      std::span<const BatchView> lanes = {});
+    FloatRows compute(const BatchView& batch, int prediction_layer = 0);
     void send(const BatchView& batch);
-
-    // Returns the rows of the first of two lanes in which a pass with so many rows, that is not recorded, is
-    // faster; 0: it is not. The same on all ranks of the stage.
-    int first_lane(int rows) const {
-        return overlaps() && rows >= settings_.overlap_rows
-                   ? first_lane_rows(rows, settings_.overlap_rows, settings_.ranks)
-                   : 0;
-    }
 
     // Waits for the passes so far. Throws Error with the layer, the operation and the sequence if a sum in
     // them was not finite. batch: the batch of the last pass; an empty one leaves the sequence out of the
@@ -134,16 +121,6 @@ class Decoder {
         // quantization block, the heads fill a part of each row, from attended_begin on, and the rest is 0.
         void* attended = nullptr;
         std::int64_t attended_begin = 0;
-    };
-    // Rows of a pass that go through the layers together: all rows, or those of one of two lanes. Other
-    // buffers than these are shared: operations of one lane follow those of the other.
-    struct Lane {
-        int index = 0;
-        bool alone = true;
-        BatchView batch;
-        FloatRows x, partial;  // the rows of buffers_
-        HiddenRows normed;
-        AddedRows delta;  // what is not yet added to x; with joint sums this rank's part of it
     };
     // Activations, large enough for the largest pass.
     struct Buffers {
@@ -200,30 +177,21 @@ class Decoder {
     HiddenRows normed_rows(std::int64_t rows) const {
         return {joint_ != nullptr ? joint_ : buffers_.hidden->data(), rows, config_.hidden};
     }
-    // Whether the sums of one lane may run beside the operations of another. Not where sums and norms are
-    // apart, where attention itself sums over the ranks, where cores compute experts, and where all ranks
-    // need the inputs of layers.
-    bool overlaps() const {
-        return joint_ != nullptr && !buffers_.squares && !host_experts_ && !fusion_ && !predicts();
-    }
-    std::vector<Lane> lanes_of(const BatchView& batch, std::span<const BatchView> lanes) const;
-    // The two parts of a layer. Each adds lane.delta and leaves its own output there, unless it has added it.
-    void run_attention(int index, Lane& lane);
-    void run_feed_forward(int index, Lane& lane);
-    // Completes the output of a part: sums it over the ranks and applies this norm if there is one, unless
-    // sums are joined with what follows.
-    void finish(const Lane& lane, FloatRows output, const std::unique_ptr<OpsMemory>& norm,
-                SentinelPlace place);
+    // Runs one layer. delta: the previous layer's output if it is not yet added to x. Returns this layer's
+    // output in the same way, in buffers_.partial; with joint sums it is this rank's part.
+    FloatRows run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta, const BatchView& batch,
+                        const KvLayer& cache);
     // Computes attention's rows before matrix o, and returns them. normed: its input.
-    HiddenRows attended(int index, const RmsNorm& normed, const Lane& lane);
+    HiddenRows run_attention(const Layer& layer, int number, const RmsNorm& normed, const BatchView& batch,
+                             const KvLayer& cache);
     // Whether a layer's output of so many rows, without this norm, is added to x as it is computed.
     bool adds_at_once(std::int64_t rows, const std::unique_ptr<OpsMemory>& output_norm) const {
         return settings_.ranks == 1 && rows <= Ops::most_added_rows && !settings_.batch_invariant &&
                !output_norm;
     }
-    // Ops::add_rms_norm() of lane.delta, with its sum over the ranks if the links join sums and norms.
-    // Without delta, leaves the norm to the operation that takes the rows.
-    RmsNorm add_rms_norm(Lane& lane, const float* weight, SentinelPlace place);
+    // Ops::add_rms_norm(), with the sum of delta over the ranks if the links join sums and norms. Without
+    // delta, leaves the norm to the operation that takes the rows.
+    RmsNorm add_rms_norm(FloatRows x, AddedRows delta, const float* weight, SentinelPlace place);
     // Computes the input of a prediction layer's decoder layer. x: embeddings, then the input.
     void join_hidden(const Prediction& prediction, FloatRows x, const BatchView& batch);
     // The same for an EAGLE 3 head. Also begins the input of its attention.
@@ -235,17 +203,12 @@ class Decoder {
     HiddenRows joined(std::int64_t rows) const {
         return hidden(prediction(0).joined, rows, 2 * config_.hidden);
     }
-    // Adds each lane's delta to x on all ranks, and checks that all sums are finite. normed_rows() are x
-    // afterwards.
-    void add_everywhere(std::span<Lane> lanes, SentinelPlace place);
+    // Adds delta to x on all ranks, and checks that all sums are finite. normed_rows() are x afterwards.
+    void add_everywhere(FloatRows x, FloatRows delta, SentinelPlace place);
     // layer: the number of the last layer that the pass has.
     FloatRows run_head(FloatRows x, FloatRows delta, const BatchView& batch, int layer);
     HiddenRows head_input(FloatRows x, FloatRows delta, const BatchView& batch, int layer);
     std::string clamp_advice(const SentinelPlace& place) const;
-    // The numbers of a vector that the model may lack: nullptr then.
-    static const float* numbers(const std::unique_ptr<OpsMemory>& vector) {
-        return vector ? static_cast<const float*>(vector->data()) : nullptr;
-    }
     static HiddenRows hidden(const std::unique_ptr<OpsMemory>& memory, std::int64_t rows,
                              std::int64_t columns) {
         return {memory->data(), rows, columns};

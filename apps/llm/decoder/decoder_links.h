@@ -13,13 +13,11 @@ class DecoderLinks {
 
     // Replaces x by its sum over the ranks of the group, bitwise equal on all.
     virtual void all_reduce(FloatRows x) = 0;
-    // Returns JointSums::normed(), or nullptr if the links do not join sums with norms; then the three calls
-    // below must not be made.
+    // Returns the output of add_rms_norm(), device memory for all rows, or nullptr if the links do not join
+    // sums with norms; then the two calls below must not be made.
     virtual void* joint_output() { return nullptr; }
-    // See JointSums.
-    virtual void add_rms_norm(FloatRows, AddedRows, const float* /*weight*/, float /*eps*/, HiddenRows,
-                              SentinelPlace) {}
-    virtual void ready(FloatRows /*delta*/) {}
+    // See JointSums::add_rms_norm().
+    virtual void add_rms_norm(FloatRows, AddedRows, const float* /*weight*/, float /*eps*/, SentinelPlace) {}
     // Completes the rows of x on all ranks after add_rms_norm(). x has room for a multiple of the ranks.
     virtual void complete(FloatRows) {}
     // Gathers every rank's `part` into `parts` on all ranks, in the order of ranks. `parts` has room for one

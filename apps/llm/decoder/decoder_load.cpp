@@ -10,6 +10,10 @@
 namespace voltpile::llm {
 namespace {
 
+const float* numbers(const std::unique_ptr<OpsMemory>& memory) {
+    return memory ? static_cast<const float*>(memory->data()) : nullptr;
+}
+
 RankShare checked_share(const ModelSource& model, const DecoderSettings& settings) {
     const std::string obstacle = tensor_parallel_obstacle(model, settings.ranks);
     if (!obstacle.empty()) throw JobError("tensor parallelism: " + obstacle);

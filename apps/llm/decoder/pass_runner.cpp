@@ -65,7 +65,7 @@ T value_at(std::span<const std::byte> bytes, std::size_t index) {
 }
 
 // The largest upload of a pass within the limits, without token histories and logit biases.
-std::size_t most_bytes(const BatchLimits& limits, const Decoder& decoder) {
+std::size_t most_bytes(const BatchLimits& limits, bool predicts) {
     const auto rows = static_cast<std::size_t>(limits.rows), logits = static_cast<std::size_t>(limits.logits),
                sequences = static_cast<std::size_t>(limits.sequences);
     Batch batch;
@@ -76,20 +76,9 @@ std::size_t most_bytes(const BatchLimits& limits, const Decoder& decoder) {
     batch.logit_row.resize(logits);
     batch.page_table.resize(sequences * static_cast<std::size_t>(limits.pages_per_sequence));
     batch.adapter.resize(rows);
-    if (decoder.predicts()) batch.hidden_row.resize(rows);
+    if (predicts) batch.hidden_row.resize(rows);
     const SamplingSettings greedy;
-    const std::size_t bytes =
-        upload_bytes(batch) + upload_bytes(std::vector(logits, SamplingRow{&greedy, 0, nullptr}));
-    if (decoder.first_lane(limits.rows) == 0) return bytes;
-    // Two batches with the same rows: both may have rows of one sequence, and each rounds its arrays up to 8
-    // bytes.
-    constexpr std::size_t rounded = 8 / sizeof(std::int32_t);
-    for (auto* array : {&batch.token, &batch.position, &batch.sequence, &batch.adapter})
-        array->resize(rows + rounded);
-    batch.row_begin.resize(sequences + 1 + 2 + rounded);
-    batch.page_table.resize((sequences + 1) * static_cast<std::size_t>(limits.pages_per_sequence) + rounded);
-    for (auto* array : {&batch.logit_row, &batch.hidden_row}) array->resize(2 * rounded);
-    return bytes + upload_bytes(batch);
+    return upload_bytes(batch) + upload_bytes(std::vector(logits, SamplingRow{&greedy, 0, nullptr}));
 }
 
 }  // namespace
@@ -131,27 +120,18 @@ PassRunner::PassRunner(Decoder& decoder, Ops& ops, const BatchLimits& limits, bo
       block_(ops),
       draw_block_(ops),
       drawn_(ops.allocate(values_bytes(static_cast<std::size_t>(limits.logits), Ops::most_top))) {
-    block_.begin(most_bytes(limits, decoder));  // allocates now, so that addresses in recordings stay valid
+    block_.begin(
+        most_bytes(limits, decoder.predicts()));  // allocates now, so that addresses in recordings stay valid
     for (int i = 0; i < most_under_way; ++i) copies_.push_back(ops.make_host_copy(drawn_->bytes()));
 }
 
 FloatRows PassRunner::forward(const Batch& batch) {
     check_limits(batch, limits_);
-    const Views views = add_batch(batch, 0, false);
+    block_.begin(upload_bytes(batch));
+    const BatchView view = add_to(block_, batch);
     block_.send();
     draws_ = 0;
-    return logits_ = decoder_.forward(views.whole, batch.prediction_layer, views.lanes);
-}
-
-PassRunner::Views PassRunner::add_batch(const Batch& batch, std::size_t more, bool whole) {
-    const int first = whole ? 0 : decoder_.first_lane(static_cast<int>(batch.token.size()));
-    const std::vector<Batch> lanes = first > 0 ? divided(batch, first) : std::vector<Batch>{};
-    std::size_t bytes = upload_bytes(batch) + more;
-    for (const Batch& lane : lanes) bytes += upload_bytes(lane);
-    block_.begin(bytes);
-    Views views{add_to(block_, batch), {}};
-    for (const Batch& lane : lanes) views.lanes.push_back(add_to(block_, lane));
-    return views;
+    return logits_ = decoder_.forward(view, batch.prediction_layer);
 }
 
 void PassRunner::enqueue(const Batch& batch, std::span<const SamplingRow> sampling) {
@@ -177,8 +157,8 @@ void PassRunner::enqueue_pass(const Batch& batch, const Rows& sampling) {
     std::vector<SamplingRow> rows;
     if (sampling) rows = filled_up(*sampling, decoder_.last_stage() ? sent.logit_row.size() : 0);
 
-    Views views = add_batch(sent, sampling ? upload_bytes(rows) : 0, replays);
-    BatchView& view = views.whole;
+    block_.begin(upload_bytes(sent) + (sampling ? upload_bytes(rows) : 0));
+    BatchView view = add_to(block_, sent);
     view.drawn = static_cast<const std::int32_t*>(drawn_->data());
     std::optional<SamplingView> draws;
     if (sampling) draws = add_to(block_, rows);
@@ -189,7 +169,7 @@ void PassRunner::enqueue_pass(const Batch& batch, const Rows& sampling) {
         view.replayed = true;
         replay(shape, view, batch.prediction_layer, draws);
     } else {
-        logits_ = compute(views, batch.prediction_layer, draws);
+        logits_ = compute(view, batch.prediction_layer, draws);
     }
     if (top_n_ > 0) add_top();
     decoder_.send(view);
@@ -205,9 +185,9 @@ void PassRunner::draw(std::span<const SamplingRow> sampling) {
     if (top_n_ > 0) add_top();
 }
 
-FloatRows PassRunner::compute(const Views& batch, int prediction_layer,
+FloatRows PassRunner::compute(const BatchView& batch, int prediction_layer,
                               const std::optional<SamplingView>& sampling) {
-    const FloatRows logits = decoder_.compute(batch.whole, prediction_layer, batch.lanes);
+    const FloatRows logits = decoder_.compute(batch, prediction_layer);
     if (logits.rows > 0 && sampling) sample(logits, *sampling);
     return logits;
 }
@@ -222,12 +202,11 @@ void PassRunner::replay(const StepShape& shape, const BatchView& batch, int pred
     Recorded& known = recorded_[{shape, sampling.has_value(), batch.adapter != nullptr, prediction_layer}];
     if (known.batch != batch || known.sampling != sampling) {  // a new shape, or the upload block has moved
         known.recording.reset();
-        known = {batch, sampling, compute({batch, {}}, prediction_layer, sampling), nullptr};
+        known = {batch, sampling, compute(batch, prediction_layer, sampling), nullptr};
     } else {
         if (!known.recording)
-            known.recording = ops_.record([this, batch, prediction_layer, sampling] {
-                compute({batch, {}}, prediction_layer, sampling);
-            });
+            known.recording = ops_.record(
+                [this, batch, prediction_layer, sampling] { compute(batch, prediction_layer, sampling); });
         known.recording->replay();
     }
     logits_ = known.logits;

@@ -108,14 +108,8 @@ class PassRunner {
 
     using Rows = std::optional<std::span<const SamplingRow>>;
     void enqueue_pass(const Batch& batch, const Rows& sampling);
-    // The views of a batch in the upload block, and of its lanes if it has any.
-    struct Views {
-        BatchView whole;
-        std::vector<BatchView> lanes;
-    };
-    // Adds a batch to the upload block. more: bytes that are added later. whole: without lanes.
-    Views add_batch(const Batch& batch, std::size_t more, bool whole);
-    FloatRows compute(const Views& batch, int prediction_layer, const std::optional<SamplingView>& sampling);
+    FloatRows compute(const BatchView& batch, int prediction_layer,
+                      const std::optional<SamplingView>& sampling);
     void sample(const FloatRows& logits, const SamplingView& sampling);
     void add_top();
     void replay(const StepShape& shape, const BatchView& batch, int prediction_layer,

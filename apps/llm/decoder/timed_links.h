@@ -19,12 +19,11 @@ class TimedLinks final : public DecoderLinks {
         ops_.mark(all_reduce_name);
     }
     void* joint_output() override { return links_.joint_output(); }
-    void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps, HiddenRows out,
+    void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps,
                       SentinelPlace place) override {
-        links_.add_rms_norm(x, delta, weight, eps, out, place);
+        links_.add_rms_norm(x, delta, weight, eps, place);
         ops_.mark(joint_sum_name);
     }
-    void ready(FloatRows delta) override { links_.ready(delta); }
     void complete(FloatRows x) override {
         links_.complete(x);
         ops_.mark(all_gather_name);

@@ -11,7 +11,6 @@ namespace voltpile::llm {
 
 struct AddedRows;
 struct FloatRows;
-struct HiddenRows;
 
 // The most columns of a row; they are a multiple of 8.
 constexpr std::int64_t most_joint_columns = 16384;
@@ -35,24 +34,17 @@ class JointSums {
   public:
     virtual ~JointSums() = default;
 
-    // Memory for the outputs of add_rms_norm(), for all rows of a pass. All ranks write into it.
+    // The output of add_rms_norm(), as HiddenRows of its rows. All ranks write into this memory.
     virtual void* normed() const = 0;
 
-    // As Ops::add_rms_norm(), with the sum of `delta` over the ranks instead of delta; the bias counts once.
-    // out: rows of normed(), the same ones on all ranks. Ranks send delta / 16, rounded to fp16 (magnitudes
-    // above half_limit() become that), and sum in fp32 in rank order, so a row does not depend on the number
-    // of rows. All ranks get the same output, and all trip the sentinel. But if splits(x.rows), rank r
-    // updates only these rows of x: r * share to (r + 1) * share - 1, with joint_share(). Collective, as
-    // calls of a StreamCommunicator.
-    virtual void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps, HiddenRows out,
+    // As Ops::add_rms_norm() into normed(), with the sum of `delta` over the ranks instead of delta; the bias
+    // counts once. Ranks send delta / 16, rounded to fp16 (magnitudes above half_limit() become that), and
+    // sum in fp32 in rank order, so a row does not depend on the number of rows. All ranks get the same
+    // output, and all trip the sentinel. But if splits(x.rows), rank r updates only these rows of x: r *
+    // share to (r + 1) * share - 1, with joint_share(). Collective, as calls of a
+    // StreamCommunicator.
+    virtual void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps,
                               SentinelPlace place) = 0;
-
-    // Lets the next add_rms_norm() of this delta run beside the operations that are enqueued between the two
-    // calls: it waits only for what has been enqueued before this one. Until then these operations must not
-    // use the rows of its x, delta and out. What is enqueued after add_rms_norm() waits for it as ever. Calls
-    // may be made for several deltas in turn; the sums run in the order of their add_rms_norm(). The
-    // operations in between are enqueued while Ops::leave_room_for_sums() is on. Not within a recording.
-    virtual void ready(FloatRows delta) = 0;
     virtual bool splits(std::int64_t rows) const = 0;
 };
 

@@ -155,9 +155,6 @@ class Ops {
     // result. Only on devices whose groups share areas.
     virtual std::unique_ptr<JointSums> make_joint_sums(std::unique_ptr<PeerArea> area, std::int64_t rows,
                                                        std::int64_t columns) = 0;
-    // While on, products that are enqueued leave a part of the device to joint sums that run beside them
-    // (JointSums::ready()). Changes results only as the number of rows may.
-    virtual void leave_room_for_sums(bool /*on*/) {}
 
     // Loads the factors of adapters, as hidden_element(). Ranks are at most most_adapter_rank.
     virtual std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) = 0;

@@ -55,7 +55,6 @@ class TimedOps final : public Ops {
                                                std::int64_t columns) override {
         return ops_.make_joint_sums(std::move(area), rows, columns);
     }
-    void leave_room_for_sums(bool on) override { ops_.leave_room_for_sums(on); }
     std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) override {
         return ops_.load_adapters(source);
     }

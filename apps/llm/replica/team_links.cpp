@@ -43,9 +43,9 @@ void TeamLinks::all_reduce(FloatRows x) {
     if (x.rows >= watched_rows) watch();
 }
 
-void TeamLinks::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps, HiddenRows out,
+void TeamLinks::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps,
                              SentinelPlace place) {
-    sums_->add_rms_norm(x, delta, weight, eps, out, place);
+    sums_->add_rms_norm(x, delta, weight, eps, place);
     if (x.rows >= watched_rows) watch();
 }
 

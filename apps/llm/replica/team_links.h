@@ -31,9 +31,8 @@ class TeamLinks final : public DecoderLinks {
 
     void all_reduce(FloatRows x) override;
     void* joint_output() override { return sums_ ? sums_->normed() : nullptr; }
-    void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps, HiddenRows out,
+    void add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps,
                       SentinelPlace place) override;
-    void ready(FloatRows delta) override { sums_->ready(delta); }
     void complete(FloatRows x) override;
     void all_gather(FloatRows part, FloatRows parts) override;
     void send_to_next(FloatRows x) override;

@@ -131,11 +131,6 @@ class CudaOps final : public CudaRowOps {
         return std::make_unique<CudaJointSums>(std::move(area), rows, columns, limit_, sentinel_.data(),
                                                stream_);
     }
-    void leave_room_for_sums(bool on) override {
-        const int left = on ? joint_blocks_beside : 0;
-        product_.leave_multiprocessors(left);
-        expert_product_.leave_multiprocessors(left);
-    }
     std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) override {
         return std::make_unique<CudaAdapters>(source, buffers_, copies_, stream_);
     }

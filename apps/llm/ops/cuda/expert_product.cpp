@@ -82,7 +82,7 @@ void CudaExpertProduct::run_gated(HiddenRows x, const ExpertMatrices& gate, cons
     args.x = padded_columns(x, args.matrix[0].first.columns, scratch_, used, stream_);
     if (by_vectors(args)) return multiply_vectors(args, used);
     args.tiles = (args.matrix[0].first.rows + gated_tile_columns - 1) / gated_tile_columns;
-    launch_expert_tiles(args, multiprocessors_ - left_, stream_);
+    launch_expert_tiles(args, multiprocessors_, stream_);
 }
 
 void CudaExpertProduct::sum(HiddenRows x, const ExpertMatrices& down, const Routing& routing, FloatRows out) {
@@ -129,7 +129,7 @@ void CudaExpertProduct::sum_of_tiles(ExpertArgs& args, std::size_t used, FloatRo
         args.tiles = std::min(fit, tiles - args.first_tile);
         const int begin = args.first_tile * each;
         args.out_columns = std::min(args.tiles * each, outputs - begin);
-        launch_expert_tiles(args, multiprocessors_ - left_, stream_);
+        launch_expert_tiles(args, multiprocessors_, stream_);
         const float* bias = args.matrix[0].bias == nullptr ? nullptr : args.matrix[0].bias + begin;
         launch_sum_pairs(products, bias, outputs, args.routing, args.rows, args.out_columns, out.data + begin,
                          static_cast<int>(out.columns), stream_);

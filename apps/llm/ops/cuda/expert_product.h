@@ -54,9 +54,6 @@ class CudaExpertProduct {
                    const Routing& routing, const float* added, HiddenRows out);
     void sum(HiddenRows x, const ExpertMatrices& down, const Routing& routing, FloatRows out);
 
-    // See CudaProduct. Results stay the same: a block has whole sums.
-    void leave_multiprocessors(int count) { left_ = count; }
-
   private:
     bool by_vectors(const ExpertArgs& args) const;
     void multiply_vectors(ExpertArgs& args, std::size_t used);
@@ -65,7 +62,6 @@ class CudaExpertProduct {
     const Stream& stream_;
     std::span<std::uint8_t> scratch_;
     int multiprocessors_;
-    int left_ = 0;
     bool batch_invariant_;
     float limit_;
     DeviceBuffer<int> counter_;  // of the router

@@ -1,7 +1,5 @@
 #include "llm/ops/cuda/joint_sums.h"
 
-#include <algorithm>
-
 #include "llm/ops/cuda/rows.h"
 #include "llm/ops/ops.h"
 
@@ -24,21 +22,7 @@ JointWay CudaJointSums::way(std::int64_t rows) const {
                : JointWay::ByOwner;
 }
 
-CudaJointSums::Ready* CudaJointSums::find(const float* delta) {
-    if (!beside_) return nullptr;
-    const auto at = std::ranges::find(beside_->ready, delta, &Ready::delta);
-    return at != beside_->ready.end() ? &*at : nullptr;
-}
-
-void CudaJointSums::ready(FloatRows delta) {
-    if (!beside_) beside_ = std::make_unique<Beside>();
-    Ready* free = find(nullptr);
-    if (free == nullptr) free = &beside_->ready.emplace_back();
-    free->delta = delta.data;
-    free->before.mark(stream_);
-}
-
-void CudaJointSums::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps, HiddenRows out,
+void CudaJointSums::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps,
                                  SentinelPlace place) {
     if (x.rows == 0) return;
     const JointRows rows{x.data,
@@ -51,18 +35,7 @@ void CudaJointSums::add_rms_norm(FloatRows x, AddedRows delta, const float* weig
                          static_cast<int>(columns_),
                          sentinel_place(place),
                          sentinel_};
-    const PeerView& view = area_->view;
-    const std::ptrdiff_t skipped = static_cast<char*>(out.data) - area_->own;
-    JointArea area = kernel_area_;
-    area.own += skipped;
-    for (int p = 1; p < view.size; ++p) area.peer[p - 1] += skipped;
-    area.received -= skipped;
-    Ready* const ready = find(delta.data);
-    if (ready == nullptr) return launch_joint_sums(way(x.rows), view, area, rows, false, stream_);
-    ready->delta = nullptr;
-    ready->before.hold(beside_->stream);
-    launch_joint_sums(way(x.rows), view, area, rows, true, beside_->stream);
-    beside_->after.put(beside_->stream, stream_);
+    launch_joint_sums(way(x.rows), area_->view, kernel_area_, rows, stream_);
 }
 
 }  // namespace voltpile::llm

@@ -344,25 +344,6 @@ void with_kernel(JointWay way, int ranks, int columns, const Use& use) {
         with_groups<8>(way, columns, use);
 }
 
-// As launch(). The blocks start before waiting blocks of other kernels.
-template <class... Parameters, class... Arguments>
-void launch_first(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape,
-                  const Stream& stream, Arguments&&... arguments) {
-    int lowest = 0, highest = 0;
-    cuda_check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "asking for priorities");
-    cudaLaunchAttribute first;
-    first.id = cudaLaunchAttributePriority;
-    first.val.priority = highest;
-    cudaLaunchConfig_t config{};
-    config.gridDim = dim3(static_cast<unsigned>(shape.blocks));
-    config.blockDim = dim3(static_cast<unsigned>(shape.threads));
-    config.stream = stream.get();
-    config.attrs = &first;
-    config.numAttrs = 1;
-    const cudaError_t error = cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
-    if (error != cudaSuccess) throw_device_error(error, name);
-}
-
 }  // namespace
 
 void load_joint_sums(int ranks, int columns) {
@@ -374,17 +355,13 @@ void load_joint_sums(int ranks, int columns) {
 }
 
 void launch_joint_sums(JointWay way, const PeerView& view, const JointArea& area, const JointRows& rows,
-                       bool beside, const Stream& stream) {
+                       const Stream& stream) {
     const int each =
         way == JointWay::OneShot ? rows.rows : static_cast<int>(joint_share(rows.rows, view.size));
-    const LaunchShape shape{min(each, beside ? joint_blocks_beside : max_peer_blocks),
-                            min((rows.columns / 8 + 31) / 32 * 32, joint_threads), 0};
-    with_kernel(way, view.size, rows.columns, [&](auto kernel) {
-        if (beside)
-            launch_first("sum and norm", kernel, shape, stream, view, area, rows);
-        else
-            launch_early("sum and norm", kernel, shape, stream, view, area, rows);
-    });
+    const LaunchShape shape{min(each, max_peer_blocks), min((rows.columns / 8 + 31) / 32 * 32, joint_threads),
+                            0};
+    with_kernel(way, view.size, rows.columns,
+                [&](auto kernel) { launch_early("sum and norm", kernel, shape, stream, view, area, rows); });
 }
 
 }  // namespace voltpile::llm

@@ -48,13 +48,6 @@ CudaProduct::CudaProduct(const Stream& stream, std::span<std::uint8_t> scratch, 
     blas_check(cublasSetWorkspace(blas, blas_memory_.data(), blas_memory_.size()), "giving cuBLAS memory");
 }
 
-void CudaProduct::leave_multiprocessors(int count) {
-    if (count == left_) return;
-    left_ = count;
-    blas_check(cublasSetSmCountTarget(blas_.get(), count > 0 ? multiprocessors_ - count : 0),
-               "limiting cuBLAS to some multiprocessors");
-}
-
 const void* padded_columns(HiddenRows x, int columns, std::span<std::uint8_t> scratch, std::size_t& used,
                            const Stream& stream) {
     if (x.columns == columns) return x.data;
@@ -200,7 +193,7 @@ void CudaProduct::by_kernels(MatmulArgs& args, std::size_t used) {
     }
 #if VOLTPILE_SM90
     if (wide_tiles_ && args.rows >= least_wide_rows && args.matrix[0].format != WeightFormat::F16)
-        return launch_wide_tiles(args, room, multiprocessors_ - left_, stream_);
+        return launch_wide_tiles(args, room, multiprocessors_, stream_);
 #endif
     by_tiles(args, room);
 }

@@ -37,9 +37,6 @@ class CudaProduct {
                    void* out, int out_columns, const NormArgs& norm = {});
     // Ops::add_matmul. out: fp32.
     void add(HiddenRows x, const CudaMatrix& weight, const float* bias, void* out, int out_columns);
-    // Leaves so many multiprocessors to other kernels from now on, where blocks of products stay until the
-    // product ends. A product that is batch-invariant has other blocks, and they come and go.
-    void leave_multiprocessors(int count);
     // Whether a product computes the norm of x itself.
     bool takes_norm(HiddenRows x, const CudaMatrix& weight) const;
 
@@ -68,7 +65,6 @@ class CudaProduct {
     const Stream& stream_;
     std::span<std::uint8_t> scratch_;
     int multiprocessors_;
-    int left_ = 0;     // see leave_multiprocessors()
     bool wide_tiles_;  // see launch_wide_tiles()
     bool batch_invariant_;
     float limit_;
