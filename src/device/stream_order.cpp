@@ -17,11 +17,8 @@ StreamOrder::~StreamOrder() {
     cudaEventDestroy(event_);
 }
 
-void StreamOrder::mark(const Stream& first) {
+void StreamOrder::put(const Stream& first, const Stream& second) {
     cuda_check(cudaEventRecord(event_, first.get()), "recording an event");
-}
-
-void StreamOrder::hold(const Stream& second) const {
     cuda_check(cudaStreamWaitEvent(second.get(), event_, 0), "making a stream wait for another");
 }
 
@@ -31,10 +28,7 @@ StreamOrder::StreamOrder() {
     throw DeviceError(kNoCuda);
 }
 StreamOrder::~StreamOrder() = default;
-void StreamOrder::mark(const Stream&) {
-    throw DeviceError(kNoCuda);
-}
-void StreamOrder::hold(const Stream&) const {
+void StreamOrder::put(const Stream&, const Stream&) {
     throw DeviceError(kNoCuda);
 }
 

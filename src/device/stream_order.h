@@ -14,14 +14,7 @@ class StreamOrder {
 
     // Work that is enqueued on `second` from now on waits for what `first` has now. Both belong to the GPU
     // that was current when this object was created. Throws DeviceError.
-    void put(const Stream& first, const Stream& second) {
-        mark(first);
-        hold(second);
-    }
-    // The same in two steps: work that is enqueued on `second` after hold() waits for what `first` had at the
-    // last mark().
-    void mark(const Stream& first);
-    void hold(const Stream& second) const;
+    void put(const Stream& first, const Stream& second);
 
   private:
     CUevent_st* event_ = nullptr;
