@@ -128,19 +128,12 @@ HiddenRows Decoder::run_attention(const Layer& layer, int number, const RmsNorm&
     const std::size_t skipped =
         static_cast<std::size_t>(layer.attended_begin) * bytes_of(ops_.hidden_element());
     const HiddenRows heads{static_cast<std::byte*>(layer.attended) + skipped, rows, attended.columns};
-    // Ops::attend() may read the cache before operations enqueued earlier in the pass have ended. A second
-    // lane needs the keys and values that the first one stores.
-    const auto attend = [&](HiddenRows out) {
-        if (lane.index == 0) return ops_.attend(qkv, layer.qkv, batch, cache, layer.attention, out);
-        ops_.rope_and_store(qkv, layer.qkv, batch, cache);
-        ops_.attention(qkv, layer.qkv, batch, cache, layer.attention, out);
-    };
     if (!layer.latent) {
-        attend(heads);
+        ops_.attend(qkv, layer.qkv, batch, cache, layer.attention, heads);
         return attended;
     }
     const HiddenRows latent = layer.latent->attended(*latent_buffers_, rows);
-    attend(latent);
+    ops_.attend(qkv, layer.qkv, batch, cache, layer.attention, latent);
     layer.latent->values(ops_, latent, heads);
     return attended;
 }
