@@ -1,5 +1,6 @@
 #include "machine/host_meter.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -41,8 +42,7 @@ HostMeter::Counters HostMeter::read_counters() const {
     constexpr int idle = 3, iowait = 4, fields = 8;
     double ticks = 0;
     for (int field = 0; field < fields && cpu >> ticks; ++field) {
-        now.cpu_all += ticks;
-        if (field != idle && field != iowait) now.cpu_busy += ticks;
+        (field == idle || field == iowait ? now.cpu_idle : now.cpu_busy) += ticks;
     }
     for (const fs::path& interface : sorted_entries(sys_ / "class/net")) {
         std::error_code error;
@@ -63,8 +63,10 @@ HostReading HostMeter::read() {
     const Counters now = read_counters();
     if (before_) {
         const double seconds = std::chrono::duration<double>(now.at - before_->at).count();
-        if (const double ticks = now.cpu_all - before_->cpu_all; ticks > 0)
-            reading.cpu_percent = 100 * (now.cpu_busy - before_->cpu_busy) / ticks;
+        // The time spent waiting for input and output may fall, see proc(5).
+        const double busy = std::max(0.0, now.cpu_busy - before_->cpu_busy),
+                     idle = std::max(0.0, now.cpu_idle - before_->cpu_idle);
+        if (busy + idle > 0) reading.cpu_percent = 100 * busy / (busy + idle);
         if (seconds > 0) {
             reading.network_received_bytes_per_s = (now.received - before_->received) / seconds;
             reading.network_sent_bytes_per_s = (now.sent - before_->sent) / seconds;

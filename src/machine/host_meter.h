@@ -22,7 +22,7 @@ class HostMeter {
   private:
     struct Counters {
         std::chrono::steady_clock::time_point at;
-        double cpu_busy = 0, cpu_all = 0;  // ticks
+        double cpu_busy = 0, cpu_idle = 0;  // ticks
         double received = 0, sent = 0;     // bytes
     };
     Counters read_counters() const;

@@ -105,6 +105,7 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
             page >= place.first / kv_page_tokens && page <= place.last / kv_page_tokens)
             tiles.page[t] = page_index(a, sequence, page, place.kv_head);
         if (t < tile_heads) tiles.all[t] = {-INFINITY, 0};
+        ValueSums<width>::number_heads(tiles.score);
         if constexpr (!prepares) {
             const __half* q =
                 static_cast<const __half*>(a.qkv) + qkv_row(a, place.row) + place.first_head * dim;
@@ -125,11 +126,11 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
     if (!place.works) return;
 
     const bool has_own = prepares && place.has_own();
-    if constexpr (prepares) {
-        prepare_heads<width>(a, settings, place, tiles);
-        __syncthreads();
-    }
     ValueSums<width> sums(tiles.score);
+    if constexpr (prepares) {
+        __syncthreads();  // heads are prepared in the place of the scores
+        prepare_heads<width>(a, settings, place, tiles);
+    }
 
     for (int at = begin;; at += split_tokens) {
         const SplitTokens split(place, at);

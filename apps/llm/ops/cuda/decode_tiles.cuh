@@ -131,12 +131,14 @@ __device__ inline void weigh_tokens(const AttentionArgs& a, int heads, const Spl
 template <int width>
 class ValueSums {
   public:
-    // scores: written and read.
-    __device__ explicit ValueSums(float (&scores)[tile_heads][score_stride]) {
-        // Find the head of each element by loading their indices: the mapping differs between GPUs.
+    // Writes the head of each element to the scores. The mapping from elements to threads differs between
+    // GPUs, so each thread then loads its heads.
+    __device__ static void number_heads(float (&scores)[tile_heads][score_stride]) {
         const int t = static_cast<int>(threadIdx.x);
         scores[t / 16][t % 16] = static_cast<float>(t / 16);
-        __syncthreads();
+    }
+    // scores: complete after number_heads().
+    __device__ explicit ValueSums(const float (&scores)[tile_heads][score_stride]) {
         nvcuda::wmma::load_matrix_sync(sum_, &scores[0][0], score_stride, nvcuda::wmma::mem_row_major);
 #pragma unroll
         for (int i = 0; i < sum_.num_elements; ++i)
