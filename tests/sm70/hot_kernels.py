@@ -15,7 +15,6 @@ class HotKernel:
     limit: float = 0  # rate that memory or NVLink allows, in `unit`; 0: none
     turns: dict = field(default_factory=dict)  # of inner loops (machine_code.hot_loop)
     distinct: float = 1.0  # at best (pipes.cycles_of)
-    whole: bool = False  # no loop
     multiprocessors: int = 80
 
 
@@ -66,11 +65,11 @@ def attention():
         # Softmax: 8 rows a warp, 4 a turn. Weights times values: 128 tokens, 16 a turn.
         yield HotKernel(f"prompt_attention<128, {element}>", f"prefill attention, {name} cache", ("HMMA", "MUFU"), "HMMA", 512e-3,
                         "TFLOP/s", turns={"HMMA": 8, "MUFU": 2}, distinct=0.5)
-        # A block of 8 warps reads keys and values of 128 tokens of one KV head.
-        yield HotKernel(f"decode_split<128, {element}, false>", f"decode attention, {name} cache", ("HMMA", "LDG", "MUFU"), "turn",
-                        2 * 128 * head / 8, "GB/s of cache", MEMORY, turns={"HMMA": 2}, distinct=0.5, whole=True)
-    yield HotKernel("decode_split<128, 0, true>", "decode attention with RoPE, fp16 cache", ("HMMA", "LDG", "MUFU"), "turn", 2 * 128 * 256 / 8,
-                    "GB/s of cache", MEMORY, turns={"HMMA": 2}, distinct=0.5, whole=True)
+        # In a turn, a block of 8 warps reads keys and values of 128 tokens of one KV head.
+        yield HotKernel(f"decode_splits<128, {element}, false>", f"decode attention, {name} cache", ("HMMA", "LDG", "MUFU"), "turn",
+                        2 * 128 * head / 8, "GB/s of cache", MEMORY, turns={"HMMA": 2}, distinct=0.5)
+    yield HotKernel("decode_splits<128, 0, true>", "decode attention with RoPE, fp16 cache", ("HMMA", "LDG", "MUFU"), "turn", 2 * 128 * 256 / 8,
+                    "GB/s of cache", MEMORY, turns={"HMMA": 2}, distinct=0.5)
     # A turn is a tile of 32 latent vectors of 576 numbers.
     yield HotKernel("attend_latent<1, 1>", "latent attention, 16 rows", ("HMMA", "MUFU"), "turn", 32 * 2 * 576 / 8, "GB/s of cache", MEMORY,
                     distinct=0.5)

@@ -224,18 +224,15 @@ def loop_turn(blocks, loop, loops, work, turns):
     return [], False
 
 
-def hot_loop(instructions, work, turns={}, whole=False):
+def hot_loop(instructions, work, turns={}):
     """One turn of the loop with the most work (names of instructions), then with the fewest instructions. A loop whose turn has to
     pass inner loops or calls of unknown counts is taken only if there is no other.
 
     turns: {name: n}: innermost loops with such an instruction take n turns within a turn of the loop around them.
-    whole: from the kernel's begin to its end instead, for kernels without a loop.
     Returns the instructions, and whether loops or calls are counted once because nothing is known of them.
     """
     blocks = split_blocks(instructions)
     loops = find_loops(blocks)
-    if whole:
-        return loop_turn(blocks, Loop(0, set(order_blocks(blocks))), loops, work, turns)
     found = None
     for loop in loops:
         path, unsure = loop_turn(blocks, loop, loops, work, turns)

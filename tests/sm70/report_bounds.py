@@ -23,7 +23,7 @@ ENOUGH = 0.8  # of what memory allows
 def bound(kernel, instructions):
     """(cycles by pipe, those of LSU if all threads read different words, the busiest pipe, rates at CLOCKS, unknown instructions, whether loops
     of unknown counts are in it), or None."""
-    turn, unsure = machine_code.hot_loop(instructions, kernel.work, kernel.turns, kernel.whole)
+    turn, unsure = machine_code.hot_loop(instructions, kernel.work, kernel.turns)
     if not turn:
         return None
     cycles, _, unknown = pipes.count(turn, kernel.distinct)

@@ -120,9 +120,10 @@ class Loops(unittest.TestCase):
             0010 FFMA R2, R2, R4, R4
             0020 @P1 BRA 0x10
             0030 FFMA R2, R2, R4, R4
-            0040 EXIT""")
-        turn, unsure = machine_code.hot_loop(kernel, ("FFMA",), whole=True)
-        self.assertEqual((names(turn), unsure), (["FADD", "FFMA", "BRA", "FFMA", "EXIT"], True))
+            0040 @P3 BRA 0x0
+            0050 EXIT""")
+        turn, unsure = machine_code.hot_loop(kernel, ("FADD",))
+        self.assertEqual((names(turn), unsure), (["FADD", "FFMA", "BRA", "FFMA", "BRA"], True))
 
 
 class Pipes(unittest.TestCase):
