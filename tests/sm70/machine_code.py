@@ -181,8 +181,6 @@ class Turn:
         else:
             own, leaves = self.blocks[block].instructions, self.blocks[block].successors
         found = None
-        if not leaves and own and own[-1].name == "EXIT" and self.loop.header == 0:
-            found = (0, 0, [])
         for successor in leaves:
             if successor == self.loop.header:
                 rest = (0, 0, [])

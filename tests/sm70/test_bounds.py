@@ -116,14 +116,14 @@ class Loops(unittest.TestCase):
 
     def test_says_so_if_it_knows_no_count(self):
         kernel = code("""
-            0000 FADD R2, R2, R4
-            0010 FFMA R2, R2, R4, R4
-            0020 @P1 BRA 0x10
-            0030 FFMA R2, R2, R4, R4
-            0040 @P3 BRA 0x0
-            0050 EXIT""")
-        turn, unsure = machine_code.hot_loop(kernel, ("FADD",))
-        self.assertEqual((names(turn), unsure), (["FADD", "FFMA", "BRA", "FFMA", "BRA"], True))
+            0000 FFMA R2, R2, R4, R4
+            0010 CALL.REL.NOINC 0x40
+            0020 @P1 BRA 0x0
+            0030 EXIT
+            0040 FADD R2, R2, R4
+            0050 RET.REL.NODEC R20 0x0""")
+        turn, unsure = machine_code.hot_loop(kernel, ("FFMA",))
+        self.assertEqual((names(turn), unsure), (["FFMA", "CALL", "BRA"], True))
 
 
 class Pipes(unittest.TestCase):
