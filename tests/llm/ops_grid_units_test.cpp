@@ -37,8 +37,15 @@ float factor(const GridUnit& unit, int e) {
     return (0.5F + static_cast<float>(scale)) * (iq2 ? 0.25F : 0.5F);
 }
 
-template <WeightFormat format>
-void expect_weights_of_file() {
+// Four weights, a byte each, and their scale.
+struct Four {
+    std::uint32_t weights;
+    float scale;
+};
+
+// of(block, i): weights i to i + 3 of a block of the file.
+template <WeightFormat format, class Of>
+void expect_weights_of_file(const Of& of) {
     SCOPED_TRACE(std::string(name(format)));
     constexpr std::size_t blocks = 200;
     const auto bytes = random_blocks(format, 11, blocks, 0.03);
@@ -47,55 +54,52 @@ void expect_weights_of_file() {
     for (std::size_t i = 0; i < got.size(); i += 4) {
         const auto* block =
             reinterpret_cast<const std::uint8_t*>(bytes.data()) + i / 256 * block_bytes(format);
-        const GridUnit unit = grid_unit<format>(block, static_cast<int>(i / 32 % 8));
-        const int e = static_cast<int>(i / 4 % 8);
-        const std::uint32_t four = four_weights<format>(unit, e, 0, 0);
-        ASSERT_EQ(four, four_weights<format>(unit, e, 1, 0));
-        ASSERT_EQ(four ^ 0x80808080u, four_weights<format>(unit, e, 0, 0x80808080u));
-        std::uint16_t d = 0;
-        std::memcpy(&d, block, sizeof d);
-        const float scale = float_from_half(d) * factor<format>(unit, e);
+        const Four four = of(block, static_cast<int>(i % 256));
         for (std::size_t b = 0; b < 4; ++b)
-            got[i + b] = scale * static_cast<float>(static_cast<std::int8_t>(four >> 8 * b));
+            got[i + b] = four.scale * static_cast<float>(static_cast<std::int8_t>(four.weights >> 8 * b));
     }
     EXPECT_EQ(std::memcmp(got.data(), wanted.data(), wanted.size() * sizeof(float)), 0);
+}
+
+template <WeightFormat format>
+void expect_grid_weights() {
+    expect_weights_of_file<format>([](const std::uint8_t* block, int i) {
+        const GridUnit unit = grid_unit<format>(block, i / 32);
+        const int e = i / 4 % 8;
+        const std::uint32_t four = four_weights<format>(unit, e, 0, 0);
+        EXPECT_EQ(four, four_weights<format>(unit, e, 1, 0));
+        EXPECT_EQ(four ^ 0x80808080u, four_weights<format>(unit, e, 0, 0x80808080u));
+        std::uint16_t d = 0;
+        std::memcpy(&d, block, sizeof d);
+        return Four{four, float_from_half(d) * factor<format>(unit, e)};
+    });
 }
 
 // Bits beyond the 16 of `high` are those of another row.
 template <WeightFormat format>
-void expect_iq1_weights_of_file() {
-    SCOPED_TRACE(std::string(name(format)));
+void expect_iq1_weights() {
     static constexpr auto grid = grid_words<format>();
-    constexpr std::size_t blocks = 200;
-    const auto bytes = random_blocks(format, 11, blocks, 0.03);
-    std::vector<float> wanted(blocks * 256), got(blocks * 256);
-    dequantize_row(format, bytes.data(), static_cast<std::int64_t>(wanted.size()), wanted.data());
-    for (std::size_t i = 0; i < got.size(); i += 4) {
-        const auto* block =
-            reinterpret_cast<const std::uint8_t*>(bytes.data()) + i / 256 * block_bytes(format);
-        const Iq1Unit unit = iq1_unit<format>(block, static_cast<int>(i / 32 % 8));
-        const int g = static_cast<int>(i / 8 % 4), part = static_cast<int>(i / 4 % 2);
+    expect_weights_of_file<format>([](const std::uint8_t* block, int i) {
+        const Iq1Unit unit = iq1_unit<format>(block, i / 32);
+        const int g = i / 8 % 4, part = i / 4 % 2;
         const std::uint32_t high = unit.high | 0xffff0000u;
         const std::uint32_t word = grid.word[iq1_offset(unit.indices, high, g) / 4];
         const std::uint32_t four = iq1_weights(word, high, g, part);
-        ASSERT_EQ(four ^ 0x80808080u, iq1_weights(word, unit.high, g, part, 0x80808080u));
+        EXPECT_EQ(four ^ 0x80808080u, iq1_weights(word, unit.high, g, part, 0x80808080u));
         const int s = unit.scales >> g / 2 * 4 & 15;
-        const float scale =
-            float_from_half(iq1_block_scale<format>(block)) * (0.5F + static_cast<float>(s)) * 0.25F;
-        for (std::size_t b = 0; b < 4; ++b)
-            got[i + b] = scale * static_cast<float>(static_cast<std::int8_t>(four >> 8 * b));
-    }
-    EXPECT_EQ(std::memcmp(got.data(), wanted.data(), wanted.size() * sizeof(float)), 0);
+        return Four{four,
+                    float_from_half(iq1_block_scale<format>(block)) * (0.5F + static_cast<float>(s)) * 0.25F};
+    });
 }
 
 TEST(GridUnits, HaveTheWeightsOfTheFile) {
-    expect_iq1_weights_of_file<WeightFormat::IQ1_S>();
-    expect_iq1_weights_of_file<WeightFormat::IQ1_M>();
-    expect_weights_of_file<WeightFormat::IQ2_XXS>();
-    expect_weights_of_file<WeightFormat::IQ2_XS>();
-    expect_weights_of_file<WeightFormat::IQ2_S>();
-    expect_weights_of_file<WeightFormat::IQ3_XXS>();
-    expect_weights_of_file<WeightFormat::IQ3_S>();
+    expect_iq1_weights<WeightFormat::IQ1_S>();
+    expect_iq1_weights<WeightFormat::IQ1_M>();
+    expect_grid_weights<WeightFormat::IQ2_XXS>();
+    expect_grid_weights<WeightFormat::IQ2_XS>();
+    expect_grid_weights<WeightFormat::IQ2_S>();
+    expect_grid_weights<WeightFormat::IQ3_XXS>();
+    expect_grid_weights<WeightFormat::IQ3_S>();
 }
 
 }  // namespace
