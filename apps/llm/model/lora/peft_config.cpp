@@ -40,7 +40,7 @@ std::map<std::string, Number> numbers_by_module(const JsonKeys& keys, const char
     return numbers;
 }
 
-// Returns a list of texts; empty if it is none, since modules may also be a pattern.
+// Returns the strings of a list. Empty if the key has no list: modules may be a pattern instead.
 std::vector<std::string> texts(const JsonKeys& keys, const char* key) {
     std::vector<std::string> all;
     const nlohmann::json* const list = keys.find(key);

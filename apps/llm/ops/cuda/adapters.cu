@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(threads) expand(const __grid_constant__ Adapte
     });
 }
 
-// The factors of pair `pair` of (rows, used); rank 0 if there are none.
+// Returns the factors for a pair, an index into (rows, used). Rank 0: it has none.
 __device__ __forceinline__ AdapterEntry factors_of(const ExpertAdapterArgs& args, int pair) {
     const int adapter = args.factors.adapter_of[pair / args.routing.used], expert = args.routing.expert[pair];
     if (adapter < 0 || expert < 0) return {};
