@@ -23,7 +23,7 @@ class HostMeter {
     struct Counters {
         std::chrono::steady_clock::time_point at;
         double cpu_busy = 0, cpu_idle = 0;  // ticks
-        double received = 0, sent = 0;     // bytes
+        double received = 0, sent = 0;      // bytes
     };
     Counters read_counters() const;
 
