@@ -48,15 +48,7 @@ std::unique_ptr<WeightMatrix> CpuOps::load_matrix(const MatrixSource& source) {
 }
 
 void CpuOps::quantize_rows(FloatRows x) {
-    const std::int64_t blocks = x.columns / quantized_columns;
-    quantized_.resize(std::max(quantized_.size(), static_cast<std::size_t>(x.rows * blocks)));
-    // Few rows are quantized in less time than it takes to wake the team.
-    constexpr std::int64_t rows_for_team = 8;
-    const auto one = [&](std::int64_t r, int) {
-        kernels_.quantize(x.data + r * x.columns, x.columns, quantized_.data() + r * blocks);
-    };
-    if (x.rows >= rows_for_team) return team_.for_each(x.rows, one);
-    for (std::int64_t r = 0; r < x.rows; ++r) one(r, 0);
+    quantize_rows(x.rows, x.columns, [&](std::int64_t r) { return x.data + r * x.columns; });
 }
 
 Product CpuOps::product_of(const WeightMatrix& weight, FloatRows x, std::int64_t item, int thread,

@@ -87,6 +87,23 @@ class CpuOps : public HostOps {
     bool by_integers(const WeightMatrix& weight) const { return llm::by_integers(kernels_, weight.format()); }
     // Quantizes x to quantized_.
     void quantize_rows(FloatRows x);
+    // Quantizes row_of(r) for 0 <= r < rows to quantized_.
+    template <class RowOf>
+    void quantize_rows(std::int64_t rows, std::int64_t columns, const RowOf& row_of) {
+        const std::int64_t blocks = columns / quantized_columns;
+        quantized_.resize(std::max(quantized_.size(), static_cast<std::size_t>(rows * blocks)));
+        // Few rows are quantized in less time than it takes to wake the team.
+        constexpr std::int64_t rows_for_team = 8;
+        const auto one = [&](std::int64_t r, int) {
+            kernels_.quantize(row_of(r), columns, quantized_.data() + r * blocks);
+        };
+        if (rows >= rows_for_team) return team_.for_each(rows, one);
+        for (std::int64_t r = 0; r < rows; ++r) one(r, 0);
+    }
+    // Returns the rows of x in the order of their experts, and quantizes them if products with one of the
+    // matrices need it. Without data if both do.
+    FloatRows gather_rows(FloatRows x, const Routing& routing, const WeightMatrix& gate,
+                          const WeightMatrix& up);
     // x: the first rows of which the quantized_ are from quantized_row on.
     Product product_of(const WeightMatrix& weight, FloatRows x, std::int64_t item, int thread,
                        std::int64_t quantized_row = 0);

@@ -24,7 +24,7 @@ const float* bias_of(const ExpertWeights& weights, std::int64_t expert) {
 }
 
 FloatRows rows_of(FloatRows x, std::int64_t begin, std::int64_t rows) {
-    return {x.data + begin * x.columns, rows, x.columns};
+    return {x.data == nullptr ? nullptr : x.data + begin * x.columns, rows, x.columns};
 }
 
 }  // namespace
@@ -66,15 +66,23 @@ void CpuOps::for_each_item(const ExpertWeights& weights, const Routing& routing,
     });
 }
 
+FloatRows CpuOps::gather_rows(FloatRows x, const Routing& routing, const WeightMatrix& gate,
+                              const WeightMatrix& up) {
+    const FloatRows gathered{nullptr, routing.begin[routing.experts], x.columns};
+    const auto row_of = [&](std::int64_t i) { return x.data + routing.row[i] * x.columns; };
+    if (by_integers(gate) || by_integers(up)) quantize_rows(gathered.rows, x.columns, row_of);
+    if (by_integers(gate) && by_integers(up)) return gathered;
+    gathered_.resize(std::max(gathered_.size(), static_cast<std::size_t>(gathered.rows * x.columns)));
+    team_.for_each(gathered.rows, [&](std::int64_t i, int) {
+        std::copy_n(row_of(i), x.columns, gathered_.data() + i * x.columns);
+    });
+    return {gathered_.data(), gathered.rows, x.columns};
+}
+
 void CpuOps::gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
                            Activation activation, const Routing& routing, const float* added,
                            HiddenRows out) {
-    const std::int64_t pairs = routing.begin[routing.experts];
-    gathered_.resize(std::max(gathered_.size(), static_cast<std::size_t>(pairs * x.columns)));
-    const FloatRows gathered{gathered_.data(), pairs, x.columns};
-    for (std::int64_t i = 0; i < pairs; ++i)
-        std::copy_n(host(x).data + routing.row[i] * x.columns, x.columns, gathered.data + i * x.columns);
-    if (by_integers(gate.of(0)) || by_integers(up.of(0))) quantize_rows(gathered);
+    const FloatRows gathered = gather_rows(host(x), routing, gate.of(0), up.of(0));
     for_each_item(gate, routing, [&](std::int64_t expert, std::int64_t item, int thread) {
         const std::int64_t begin = routing.begin[expert], rows = pairs_of(routing, expert);
         const GateSettings settings{activation, bias_of(gate, expert), bias_of(up, expert),
