@@ -133,9 +133,17 @@ class LocalLinks final : public DecoderLinks {
             for (const FloatRows& other : team_.places()) to = std::copy_n(other.data, count, to);
         });
     }
-    void send_to_next(FloatRows x) override { to_next_->assign(x.data, x.data + x.rows * x.columns); }
-    void receive_from_previous(FloatRows x) override {
-        std::copy(from_previous_->begin(), from_previous_->end(), x.data);
+    // Hidden states are fp32 here.
+    void send_to_next(FloatRows x, HiddenRows states) override {
+        to_next_->assign(x.data, x.data + x.rows * x.columns);
+        const auto* const more = static_cast<const float*>(states.data);
+        to_next_->insert(to_next_->end(), more, more + states.rows * states.columns);
+    }
+    void receive_from_previous(FloatRows x, HiddenRows states) override {
+        ASSERT_EQ(std::ssize(*from_previous_), x.rows * x.columns + states.rows * states.columns);
+        std::copy_n(from_previous_->begin(), x.rows * x.columns, x.data);
+        std::copy_n(from_previous_->begin() + x.rows * x.columns, states.rows * states.columns,
+                    static_cast<float*>(states.data));
     }
 
   private:

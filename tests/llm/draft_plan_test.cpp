@@ -248,7 +248,7 @@ TEST_F(PredictionPlan, HasNoSecondEmbeddingBesideTheLayersOwn) {
 
 // ---- EAGLE 3 heads
 
-TEST(EaglePlan, CountsStatesAndNeedsOneStage) {
+TEST(EaglePlan, CountsStates) {
     const std::string folder = VOLTPILE_SOURCE_DIR "/data/llm/goldens/eagle3";
     const ModelFiles model(folder);
     const auto head = ModelFiles::eagle_head(folder + "/head", model.config());
@@ -273,15 +273,23 @@ TEST(EaglePlan, CountsStatesAndNeedsOneStage) {
     EXPECT_EQ(plan.working, alone.working + 2 * hidden * rows);
     EXPECT_EQ(plan.draft->request.prediction_rows(), 0);
     EXPECT_TRUE(plan.draft->request.read_layers.empty());
-    request.pipeline = 2;
-    try {
-        plan_replica(model, request, cluster("t180.toml"));
-        FAIL();
-    } catch (const JobError& error) {
-        EXPECT_EQ(std::string(error.what())
-                      .find("2 pipeline stages: an EAGLE 3 head needs the whole model in one stage"),
-                  0U);
-    }
+
+    // With two stages, the last one has the head, the joined states and the embedding. Both have room for the
+    // states of a pass, and twice on their way to the next stage.
+    request.tensor = without.tensor = 1;
+    request.pipeline = without.pipeline = 2;
+    const ReplicaPlan two = plan_replica(model, request, cluster("t180.toml"));
+    const ReplicaPlan two_alone = plan_replica(model, without, cluster("t180.toml"));
+    ASSERT_TRUE(two.draft);
+    EXPECT_TRUE(two.draft->stages[0].empty());
+    EXPECT_EQ(two.draft->stages[1].weights, plan.draft->stages[0].weights);
+    // The embedding may move a layer to the first stage.
+    EXPECT_EQ(two.stages[0].kv_per_token + two.stages[1].kv_per_token,
+              two_alone.stages[0].kv_per_token + two_alone.stages[1].kv_per_token + 2 * hidden);
+    EXPECT_EQ(two.stages[0].weights + two.stages[1].weights,
+              two_alone.stages[0].weights + two_alone.stages[1].weights + weight_bytes(model).embedding);
+    const auto of_two = static_cast<std::uint64_t>(10 * two.request.rows + two.request.prediction_rows());
+    EXPECT_EQ(two.working, two_alone.working + 2 * hidden * of_two);
 }
 
 }  // namespace

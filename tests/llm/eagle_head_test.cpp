@@ -43,6 +43,21 @@ TEST_P(EagleHeadTest, AgreesWithTensorParallel) {
     }
 }
 
+// The states that the head reads come from one stage, from several, or only from the last.
+TEST_P(EagleHeadTest, AgreesWithPipelineStages) {
+    PredictingModel alone(model_, *head_, 1, make_cpu_ops);
+    const auto expected = predicted(alone, golden_, 20);
+    std::vector<int> all;  // stages of one layer
+    for (int layer = 1; layer < model_.config().layers; ++layer) {
+        all.push_back(layer);
+        PredictingModel model(model_, *head_, 1, make_cpu_ops, false, {layer});
+        EXPECT_EQ(predicted(model, golden_, 20), expected) << layer;
+    }
+    PredictingModel model(model_, *head_, 1, make_cpu_ops, false, all);
+    EXPECT_EQ(predicted(model, golden_, 20), expected);
+    EXPECT_LT(nmse(expected, golden_.logits), logit_tolerance);
+}
+
 TEST_P(EagleHeadTest, ChangesNeitherTokensNorProbabilities) {
     expect_same_tokens(model_, *head_);
 }

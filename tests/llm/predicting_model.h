@@ -49,25 +49,46 @@ inline Predictions load_predictions(const std::string& name) {
 // A model with its prediction layers or EAGLE 3 head, on `ranks` threads that share each layer.
 class PredictingModel {
   public:
-    // joint: join sums over the ranks with norms.
+    // joint: join sums over the ranks with norms. cuts: the first layers of all pipeline stages but the
+    // first; with one rank.
     PredictingModel(const ModelSource& model, const ModelSource& layer, int ranks, const MakeOps& make_ops,
-                    bool joint = false)
-        : layers(static_cast<int>(layer.config().layers)), team_(ranks) {
+                    bool joint = false, const std::vector<int>& cuts = {})
+        : layers(static_cast<int>(layer.config().layers)), team_(ranks), handed_(cuts.size()) {
+        const EagleHead* const head = eagle_head_of(layer.config());
+        const auto handed = [&](std::size_t stage) {
+            return stage < handed_.size() ? &handed_[stage] : nullptr;
+        };
+        for (std::size_t stage = 0; stage < cuts.size(); ++stage) {
+            Part& part = earlier_.emplace_back();
+            part.ops = make_ops();
+            part.links = std::make_unique<LocalLinks>(team_, 0, handed(stage - 1), handed(stage), joint);
+            DecoderSettings settings;
+            settings.layer_begin = stage > 0 ? cuts[stage - 1] : 0;
+            settings.layer_end = cuts[stage];
+            settings.pages = pool.pages();
+            settings.limits = {300, 8, 16, 300};
+            settings.prediction_rows = 300;
+            if (head != nullptr) settings.read_layers = head->layers;
+            part.model = std::make_unique<Decoder>(model, *part.ops, *part.links, settings);
+            part.batch = std::make_unique<BatchBuffer>(*part.ops, settings.limits);
+        }
         for (int rank = 0; rank < ranks; ++rank) {
             Part& part = parts_.emplace_back();
             part.ops = make_ops();
-            part.links = std::make_unique<LocalLinks>(team_, rank, nullptr, nullptr, joint);
+            part.links = std::make_unique<LocalLinks>(team_, rank, handed(cuts.size() - 1), nullptr, joint);
             DecoderSettings settings;
             settings.rank = rank;
             settings.ranks = ranks;
+            settings.layer_begin = cuts.empty() ? 0 : cuts.back();
+            settings.embeds_last = true;
             settings.layer_end = static_cast<int>(model.config().layers);
             settings.pages = pool.pages();
             settings.limits = {300, 8, 16, 300};
             settings.prediction_rows = 300;
-            if (const EagleHead* const head = eagle_head_of(layer.config()))
-                settings.read_layers = head->layers;
+            if (head != nullptr) settings.read_layers = head->layers;
             part.model = std::make_unique<Decoder>(model, *part.ops, *part.links, settings);
             const bool fuses = !std::exchange(settings.read_layers, {}).empty();
+            settings.layer_begin = 0;
             settings.layer_end = layers;
             settings.prediction_rows = 0;
             settings.predicts_for = part.model.get();
@@ -78,6 +99,10 @@ class PredictingModel {
     }
 
     std::vector<float> run_model(const Batch& batch) {
+        for (Part& part : earlier_) {
+            part.model->forward(part.batch->upload(batch));
+            part.model->check(batch);
+        }
         return run(batch, [](Part& part) -> Decoder& { return *part.model; });
     }
     std::vector<float> run_layer(const Batch& batch) {
@@ -115,7 +140,9 @@ class PredictingModel {
     }
 
     LocalTeam team_;
-    std::vector<Part> parts_;
+    std::vector<std::vector<float>> handed_;  // from stage to stage
+    std::vector<Part> earlier_;               // stages
+    std::vector<Part> parts_;                 // ranks of the last stage
 };
 
 // Returns what the layers predict for all tokens and the chain. Both models read the tokens in pieces.

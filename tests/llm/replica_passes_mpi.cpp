@@ -180,6 +180,13 @@ void expect_right_guesses(const LanguageModel& model, const ReplicaRequest& requ
         });
 }
 
+// With several stages a sequence gets guesses while it is alone in flight.
+void set_cut(ReplicaRequest& request, int tensor, int pipeline) {
+    request.tensor = tensor;
+    request.pipeline = pipeline;
+    request.sequences = request.logits = pipeline > 1 ? 1 : 3;
+}
+
 ReplicaRequest cycle_request() {
     ReplicaRequest request;
     request.device = DeviceChoice::Cpu;
@@ -190,19 +197,21 @@ ReplicaRequest cycle_request() {
     return request;
 }
 
-// Guesses of an EAGLE 3 head count, on all ranks of a tensor-parallel group.
+// Guesses of an EAGLE 3 head count, on all ranks of the last stage.
 TEST(ReplicaPasses, AcceptRightGuessesOfAnEagleHead) {
     const test_files::TestFolder path("replica_cycle"), head("replica_cycle_head");
     predicting::write_eagle_cycle(path, head, true);
     const auto model = LanguageModel::open(world(), {.path = path.path()});
     ReplicaRequest request = cycle_request();
-    request.tensor = std::min(world().size(), 2);
     const auto opened = open_draft(&world(), {.path = head.path()}, *model, request);
-    expect_right_guesses(*model, request, 6 * 40 / 4);
+    for (const auto& [tensor, pipeline] : cuts_of_two_layers()) {
+        SCOPED_TRACE(fmt::format("TP{} x PP{}", tensor, pipeline));
+        set_cut(request, tensor, pipeline);
+        expect_right_guesses(*model, request, 6 * 40 / 4);
+    }
 }
 
-// The same of a prediction layer, on the last stage. With several stages a sequence gets guesses while it is
-// alone in flight.
+// The same of a prediction layer.
 TEST(ReplicaPasses, AcceptRightGuessesOfAPredictionLayer) {
     for (const int layers : {1, 2}) {
         const test_files::TestFolder path("replica_cycle");
@@ -216,9 +225,7 @@ TEST(ReplicaPasses, AcceptRightGuessesOfAPredictionLayer) {
         open_prediction_layers(&world(), *model, request);
         for (const auto& [tensor, pipeline] : cuts_of_two_layers()) {
             SCOPED_TRACE(fmt::format("TP{} x PP{}, {} layers", tensor, pipeline, layers));
-            request.tensor = tensor;
-            request.pipeline = pipeline;
-            request.sequences = request.logits = pipeline > 1 ? 1 : 3;
+            set_cut(request, tensor, pipeline);
             expect_right_guesses(*model, request, 6 * 40 / 4);
         }
     }

@@ -20,11 +20,15 @@ SentinelPlace before_layer(int number, bool first) {
 }  // namespace
 
 void Decoder::receive(const BatchView& batch) {
-    if (!first_stage()) links_.receive_from_previous(floats(buffers_.x, batch.rows, config_.hidden));
+    if (!first_stage())
+        links_.receive_from_previous(floats(buffers_.x, batch.rows, config_.hidden),
+                                     states_before(settings_.layer_begin, batch.rows));
 }
 
 void Decoder::send(const BatchView& batch) {
-    if (!last_stage()) links_.send_to_next(floats(buffers_.x, batch.rows, config_.hidden));
+    if (!last_stage())
+        links_.send_to_next(floats(buffers_.x, batch.rows, config_.hidden),
+                            states_before(settings_.layer_end, batch.rows));
 }
 
 FloatRows Decoder::compute(const BatchView& batch, int prediction_layer) {
@@ -49,7 +53,7 @@ FloatRows Decoder::compute(const BatchView& batch, int prediction_layer) {
         delta =
             run_layer(layers_[i], static_cast<int>(i), x, delta, batch, cache_->layer(static_cast<int>(i)));
     }
-    if (fusion_) ops_.store_rows(fusion_->fuse(batch.rows), batch, hidden_rows());
+    if (fusion_ && last_stage()) ops_.store_rows(fusion_->fuse(batch.rows), batch, hidden_rows());
     const int last = settings_.layer_begin + static_cast<int>(end) - 1;
     if (last_stage() && joint_ == nullptr) return run_head(x, delta, batch, last);
     add_everywhere(x, delta, {last, FeedForward});

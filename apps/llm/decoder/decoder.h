@@ -44,7 +44,7 @@ struct DecoderSettings {
     int prediction_rows = 0;
     bool embeds_last = false;  // the last stage has the embedding too, for the prediction layers
     // The layers whose inputs an EAGLE 3 head reads, with prediction_rows; empty: no head uses this
-    // decoder. Decoder::fuse_with() must come before the first pass.
+    // decoder. On the last stage Decoder::fuse_with() must come before the first pass.
     std::vector<int> read_layers;
     // Of prediction layers or an EAGLE 3 head: the decoder of their model, on the same device; it must
     // outlive this one. nullptr: the model is neither.
@@ -99,7 +99,8 @@ class Decoder {
     // EAGLE 3 head: the inputs of its head, or what it continues with. Only with prediction_rows, on the last
     // stage.
     HiddenRows hidden_rows() const { return hidden(hidden_rows_, hidden_row_count(), config_.hidden); }
-    // Lets the passes of this decoder fuse the states that an EAGLE 3 head reads. The head must outlive them.
+    // Lets the passes of this decoder, on the last stage, fuse the states that an EAGLE 3 head reads. The
+    // head must outlive them.
     void fuse_with(const Decoder& head) { fusion_->set_matrix(*head.prediction(0).fusion); }
     bool first_stage() const { return settings_.layer_begin == 0; }
     bool last_stage() const { return settings_.layer_end == static_cast<int>(config_.layers); }
@@ -192,6 +193,10 @@ class Decoder {
     // Ops::add_rms_norm(), with the sum of delta over the ranks if the links join sums and norms. Without
     // delta, leaves the norm to the operation that takes the rows.
     RmsNorm add_rms_norm(FloatRows x, AddedRows delta, const float* weight, SentinelPlace place);
+    // What an EAGLE 3 head reads of the layers before layer `end`, see StateFusion.
+    HiddenRows states_before(int end, std::int64_t rows) const {
+        return fusion_ ? fusion_->taken_before(end, rows) : HiddenRows{};
+    }
     // Computes the input of a prediction layer's decoder layer. x: embeddings, then the input.
     void join_hidden(const Prediction& prediction, FloatRows x, const BatchView& batch);
     // The same for an EAGLE 3 head. Also begins the input of its attention.

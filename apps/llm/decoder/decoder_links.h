@@ -23,9 +23,10 @@ class DecoderLinks {
     // Gathers every rank's `part` into `parts` on all ranks, in the order of ranks. `parts` has room for one
     // part of this shape for each rank.
     virtual void all_gather(FloatRows part, FloatRows parts) = 0;
-    // Hand x on between the ranks with the same number in neighboring stages.
-    virtual void send_to_next(FloatRows x) = 0;
-    virtual void receive_from_previous(FloatRows x) = 0;
+    // Hand x and `states` on between the ranks with the same number in neighboring stages. states: what an
+    // EAGLE 3 head reads of earlier layers; without data if there is nothing.
+    virtual void send_to_next(FloatRows x, HiddenRows states) = 0;
+    virtual void receive_from_previous(FloatRows x, HiddenRows states) = 0;
 };
 
 // The links of a single rank with the whole model: they do nothing.
@@ -33,8 +34,8 @@ class NoLinks final : public DecoderLinks {
   public:
     void all_reduce(FloatRows) override {}
     void all_gather(FloatRows, FloatRows) override {}
-    void send_to_next(FloatRows) override {}
-    void receive_from_previous(FloatRows) override {}
+    void send_to_next(FloatRows, HiddenRows) override {}
+    void receive_from_previous(FloatRows, HiddenRows) override {}
 };
 
 }  // namespace voltpile::llm

@@ -18,14 +18,17 @@ bool StateFusion::reads(int layer) const {
 
 void StateFusion::take(int layer, HiddenRows state) {
     const std::int64_t place = std::ranges::find(layers_, layer) - layers_.begin();
-    const HiddenRows states{states_->data(), state.rows, std::ssize(layers_) * hidden_};
-    ops_.copy_heads(state, {0, hidden_, hidden_}, 1, states, {place * hidden_, hidden_, hidden_});
+    ops_.copy_heads(state, {0, hidden_, hidden_}, 1, states(state.rows), {place * hidden_, hidden_, hidden_});
+}
+
+HiddenRows StateFusion::taken_before(int end, std::int64_t rows) const {
+    return std::ranges::any_of(layers_, [&](int layer) { return layer < end; }) ? states(rows) : HiddenRows{};
 }
 
 HiddenRows StateFusion::fuse(std::int64_t rows) {
     const HiddenRows fused{fused_->data(), rows, hidden_};
     const WeightMatrix* const weights[] = {fc_};
-    ops_.matmul({states_->data(), rows, std::ssize(layers_) * hidden_}, weights, fused);
+    ops_.matmul(states(rows), weights, fused);
     return fused;
 }
 

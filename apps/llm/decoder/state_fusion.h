@@ -1,5 +1,5 @@
 // What an EAGLE 3 head reads of its model (eagle_head.h): the inputs of a few layers, side by side, times the
-// matrix fc of the head.
+// matrix fc of the head. Each pipeline stage takes those of its layers; the last one has the matrix.
 #pragma once
 
 #include <memory>
@@ -22,11 +22,18 @@ class StateFusion {
     bool reads(int layer) const;
     // Enqueues a copy of the input of a layer that reads() is true for.
     void take(int layer, HiddenRows state);
+    // The states of a pass that the stages before layer `end` have taken, (rows, layers * hidden), to hand
+    // them on; those of later layers are undefined. Without data if there are none.
+    HiddenRows taken_before(int end, std::int64_t rows) const;
     // Enqueues the product, for passes that have taken all layers. Returns (rows, hidden), valid until the
     // next call.
     HiddenRows fuse(std::int64_t rows);
 
   private:
+    HiddenRows states(std::int64_t rows) const {
+        return {states_->data(), rows, static_cast<std::int64_t>(layers_.size()) * hidden_};
+    }
+
     Ops& ops_;
     std::vector<int> layers_;
     std::int64_t hidden_;

@@ -32,8 +32,10 @@ class TimedLinks final : public DecoderLinks {
         links_.all_gather(part, parts);
         ops_.mark(all_gather_name);
     }
-    void send_to_next(FloatRows x) override { links_.send_to_next(x); }
-    void receive_from_previous(FloatRows x) override { links_.receive_from_previous(x); }
+    void send_to_next(FloatRows x, HiddenRows states) override { links_.send_to_next(x, states); }
+    void receive_from_previous(FloatRows x, HiddenRows states) override {
+        links_.receive_from_previous(x, states);
+    }
 
   private:
     DecoderLinks& links_;

@@ -266,10 +266,12 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
     const AttentionFactors attention = attention_factors(config);
     // The normed rows, and on GPUs the rows that others send for sums joined with norms.
     const bool joint = gpu && tensor > 1 && !config.blocks.output_norms;
-    // With an EAGLE 3 head, the layer inputs that it reads and the row that it fuses them to. Of the head
-    // itself, the input of its attention.
-    const std::int64_t read = (pass.read_layers > 0 ? pass.read_layers + 1 : 0) * config.hidden +
-                              (eagle_head_of(config) != nullptr ? 2 * config.hidden : 0);
+    // With an EAGLE 3 head, the layer inputs that it reads, also twice on their way to the next stage, and
+    // the row that it fuses them to. Of the head itself, the input of its attention.
+    const std::int64_t copies_read = pass.stages > 1 ? 3 : 1;
+    const std::int64_t read =
+        (pass.read_layers > 0 ? copies_read * pass.read_layers + 1 : 0) * config.hidden +
+        (eagle_head_of(config) != nullptr ? 2 * config.hidden : 0);
     const std::int64_t whole =
         (joint ? 2 : 1) * config.hidden + attention.whole + (pass.whole_experts ? of_experts : 0) + read;
     const std::int64_t cut = attention.cut + gates + ffn - (pass.whole_experts ? of_experts : 0);

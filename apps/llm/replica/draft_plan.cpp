@@ -29,21 +29,12 @@ class DraftPlanner {
         : model_(model), draft_(*request.draft), request_(request), topology_(topology), work_(work) {
         request_.draft = nullptr;
         const auto& prediction = draft_.config().prediction;
-        request_.embeds_last =
-            prediction && !prediction->eagle &&
-            std::ranges::find(prediction->own_embedding, false) != prediction->own_embedding.end();
-        if (!needs_one_stage()) return;
-        if (request_.pipeline > 1)
-            throw JobError(
-                fmt::format("{} pipeline stages: {} needs the whole model in one stage; spread it over ranks "
-                            "with --tensor "
-                            "N, or guess with --speculate ngram or a draft model (--draft MODEL)",
-                            request_.pipeline, guesser_of(request_.speculate)));
-        request_.pipeline = 1;
+        request_.embeds_last = prediction && std::ranges::find(prediction->own_embedding, false) !=
+                                                 prediction->own_embedding.end();
     }
 
     ReplicaPlan plan() {
-        ReplicaPlan alone = plan_alone();
+        ReplicaPlan alone = plan_replica(model_, request_, topology_, work_);
         if (const auto obstacle = tensor_parallel_obstacle(draft_, alone.plan.teams.tensor);
             !obstacle.empty()) {
             const int suits = widest_for_both(alone.plan.teams.tensor);
@@ -78,19 +69,7 @@ class DraftPlanner {
     }
 
   private:
-    ReplicaPlan plan_alone() const {
-        try {
-            return plan_replica(model_, request_, topology_, work_);
-        } catch (const MachineError& error) {
-            if (!needs_one_stage()) throw;
-            throw MachineError(fmt::format("in one pipeline stage, as {} needs it, {}",
-                                           guesser_of(request_.speculate), error.what()));
-        }
-    }
-
     bool predicts() const { return draft_.config().prediction.has_value(); }
-    // An EAGLE 3 head reads the states of layers that would be on several stages.
-    bool needs_one_stage() const { return eagle_head_of(draft_.config()) != nullptr; }
     std::string guesser() const {
         const std::string_view guesser = guesser_of(request_.speculate);
         return fmt::format("the {}", guesser.substr(guesser.find(' ') + 1));

@@ -9,7 +9,7 @@ namespace voltpile::llm {
 // Plans as plan_replica() does for a request with a draft: both models with the same cut, in memory together,
 // over the fewest pipeline stages that hold them, or as many as `request` says. Both caches get about the
 // same number of tokens. Throws as plan_replica() does, and JobError if the draft cannot be cut in the same
-// manner. Prediction layers are on the last stage. An EAGLE 3 head needs the model in one pipeline stage.
+// manner. Prediction layers and an EAGLE 3 head are on the last stage.
 ReplicaPlan plan_with_draft(const ModelSource& model, const ReplicaRequest& request, const Topology& topology,
                             const Workload& work);
 

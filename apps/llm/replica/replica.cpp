@@ -69,7 +69,8 @@ Replica::Replica(const MpiSession& session, const ModelSource& model, ReplicaPla
     draft.duty = plan_.duty;
     draft_ = std::make_unique<Replica>(session, *plan_.request.draft, std::move(draft),
                                        reads_hidden_states(plan_.request.speculate) ? this : nullptr);
-    if (plan_.request.speculate == Speculate::Eagle && !idle()) decoder_->fuse_with(draft_->decoder());
+    if (plan_.request.speculate == Speculate::Eagle && !idle() && decoder_->last_stage())
+        decoder_->fuse_with(draft_->decoder());
 }
 
 void Replica::begin_after(const Replica& other) {
@@ -118,8 +119,9 @@ void Replica::load(const ModelSource& model, const Replica* model_of_prediction)
     RankOps made = make_rank_ops(plan_.plan, session_.world().rank(), stage().weights, plan_.request);
     ops_ = std::move(made.ops);
     stream_ = made.stream;
-    links_ = std::make_unique<TeamLinks>(*teams_, *ops_, made.stream, plan_.request.rows,
-                                         model.config().hidden, std::move(area));
+    links_ = std::make_unique<TeamLinks>(
+        *teams_, *ops_, made.stream, plan_.request.rows, model.config().hidden,
+        std::ssize(plan_.request.read_layers) * model.config().hidden, std::move(area));
     LoadProgress progress(stage().stored, leads());
     DecoderSettings settings;
     settings.rank = teams_->place().tensor_rank;

@@ -14,20 +14,23 @@ constexpr std::int64_t watched_rows = 512;
 }  // namespace
 
 TeamLinks::TeamLinks(const TeamContext& teams, Ops& ops, const Stream* stream, std::int64_t rows,
-                     std::int64_t columns, std::unique_ptr<PeerArea> area)
-    : teams_(teams), stream_(stream) {
+                     std::int64_t columns, std::int64_t state_columns, std::unique_ptr<PeerArea> area)
+    : teams_(teams), stream_(stream), state_bytes_(bytes_of(ops.hidden_element())) {
     if (area) sums_ = ops.make_joint_sums(std::move(area), rows, columns);
     if (teams.last_stage()) return;
     for (Slot& slot : slots_)
-        slot.memory = ops.allocate(static_cast<std::size_t>(rows * columns) * sizeof(float));
+        slot.memory = ops.allocate(bytes_of_rows(FloatRows{nullptr, rows, columns}) +
+                                   bytes_of_rows(HiddenRows{nullptr, rows, state_columns}));
 }
 
 TeamLinks::~TeamLinks() {
     for (const Slot& slot : slots_) {
-        try {
-            slot.sent.wait();
-        } catch (const Error&) {
-            // The receiver has noticed the lost peer itself.
+        for (const Transfer* const sent : {&slot.x_sent, &slot.states_sent}) {
+            try {
+                sent->wait();
+            } catch (const Error&) {
+                // The receiver has noticed the lost peer itself.
+            }
         }
     }
 }
@@ -60,23 +63,34 @@ void TeamLinks::all_gather(FloatRows part, FloatRows parts) {
                                where());
 }
 
-void TeamLinks::send_to_next(FloatRows x) {
-    const std::size_t bytes = static_cast<std::size_t>(x.rows * x.columns) * sizeof(float);
+void TeamLinks::send_to_next(FloatRows x, HiddenRows states) {
     Slot& slot = slots_[next_slot_];
     next_slot_ = (next_slot_ + 1) % slots_.size();
-    slot.sent.wait();
-    if (stream_ != nullptr)
-        copy_on_device(slot.memory->data(), x.data, bytes, *stream_);
-    else
-        std::memcpy(slot.memory->data(), x.data, bytes);
-    slot.sent = teams_.next().send(memory(slot.memory->data(), bytes), stream_);
+    slot.x_sent.wait();
+    slot.states_sent.wait();
+    auto* const memory = static_cast<std::byte*>(slot.memory->data());
+    slot.x_sent = send(memory, x.data, bytes_of_rows(x));
+    if (states.data != nullptr)
+        slot.states_sent = send(memory + bytes_of_rows(x), states.data, bytes_of_rows(states));
 }
 
-void TeamLinks::receive_from_previous(FloatRows x) {
-    const std::size_t bytes = static_cast<std::size_t>(x.rows * x.columns) * sizeof(float);
+Transfer TeamLinks::send(void* slot, const void* from, std::size_t bytes) {
+    if (stream_ != nullptr)
+        copy_on_device(slot, from, bytes, *stream_);
+    else
+        std::memcpy(slot, from, bytes);
+    return teams_.next().send(memory(slot, bytes), stream_);
+}
+
+void TeamLinks::receive_from_previous(FloatRows x, HiddenRows states) {
+    receive(x.data, bytes_of_rows(x));
+    if (states.data != nullptr) receive(states.data, bytes_of_rows(states));
+}
+
+void TeamLinks::receive(void* to, std::size_t bytes) {
     // Waits on the host and not on the stream: CUDA may have to load a kernel that is enqueued next, waits
     // for the stream while it holds a lock, and the channel's thread needs that lock to make progress.
-    teams_.previous().receive(memory(x.data, bytes), stream_, longest_pass).wait();
+    teams_.previous().receive(memory(to, bytes), stream_, longest_pass).wait();
 }
 
 void TeamLinks::watch() {

@@ -22,11 +22,12 @@ inline constexpr std::chrono::milliseconds gpu_patience{20};
 
 class TeamLinks final : public DecoderLinks {
   public:
-    // Copies hidden states before sending them, so that the decoder can reuse its buffer. The largest has
-    // `rows` rows of `columns` numbers. stream: of ops; nullptr if they work on the host. area: to join sums
-    // with norms, or null. teams, ops and stream must outlive this object.
+    // Copies hidden states before sending them, so that the decoder can reuse its buffer. The largest have
+    // `rows` rows, of `columns` numbers of the residual stream and state_columns of what an EAGLE 3 head
+    // reads. stream: of ops; nullptr if they work on the host. area: to join sums with norms, or null. teams,
+    // ops and stream must outlive this object.
     TeamLinks(const TeamContext& teams, Ops& ops, const Stream* stream, std::int64_t rows,
-              std::int64_t columns, std::unique_ptr<PeerArea> area);
+              std::int64_t columns, std::int64_t state_columns, std::unique_ptr<PeerArea> area);
     ~TeamLinks() override;
 
     void all_reduce(FloatRows x) override;
@@ -35,8 +36,8 @@ class TeamLinks final : public DecoderLinks {
                       SentinelPlace place) override;
     void complete(FloatRows x) override;
     void all_gather(FloatRows part, FloatRows parts) override;
-    void send_to_next(FloatRows x) override;
-    void receive_from_previous(FloatRows x) override;
+    void send_to_next(FloatRows x, HiddenRows states) override;
+    void receive_from_previous(FloatRows x, HiddenRows states) override;
 
     // Watches the passes enqueued so far: frees them if they wait for a lost peer, and check() then throws.
     void watch();
@@ -45,15 +46,25 @@ class TeamLinks final : public DecoderLinks {
 
   private:
     struct Slot {
-        std::unique_ptr<OpsMemory> memory;
-        Transfer sent;
+        std::unique_ptr<OpsMemory> memory;  // the rows of x, and behind them those of the states
+        Transfer x_sent, states_sent;
     };
 
+    static std::size_t bytes_of_rows(FloatRows x) {
+        return static_cast<std::size_t>(x.rows * x.columns) * sizeof(float);
+    }
+    std::size_t bytes_of_rows(HiddenRows states) const {
+        return static_cast<std::size_t>(states.rows * states.columns) * state_bytes_;
+    }
     Memory memory(void* data, std::size_t bytes) const;
+    // Enqueues a copy to `slot`, which is sent from there.
+    Transfer send(void* slot, const void* from, std::size_t bytes);
+    void receive(void* to, std::size_t bytes);
     StreamRef where() const { return stream_ != nullptr ? StreamRef(*stream_) : StreamRef::host(); }
 
     const TeamContext& teams_;
     const Stream* stream_;
+    std::size_t state_bytes_;          // of a number
     std::unique_ptr<JointSums> sums_;  // null without an area
     std::array<Slot, 2> slots_;
     std::size_t next_slot_ = 0;
