@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <string_view>
 
 namespace voltpile {
@@ -110,6 +111,12 @@ int divide_cores(const Topology& topology, const Host& host, const HostRanks& ra
     for (int rank : ranks.with_gpu) share_one(rank);
     for (int rank : ranks.on_cores) share_one(rank);
     return without;
+}
+
+int numa_nodes_of(const Host& host, const std::vector<int>& cores) {
+    std::set<int> nodes;
+    for (const int core : cores) nodes.insert(host.cores[static_cast<std::size_t>(core)].numa_node);
+    return static_cast<int>(nodes.size());
 }
 
 }  // namespace voltpile

@@ -31,4 +31,7 @@ struct HostRanks {
 int divide_cores(const Topology& topology, const Host& host, const HostRanks& ranks,
                  std::vector<std::vector<int>>& cores);
 
+// Returns how many NUMA nodes these cores of the host belong to.
+int numa_nodes_of(const Host& host, const std::vector<int>& cores);
+
 }  // namespace voltpile

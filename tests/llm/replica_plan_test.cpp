@@ -2,6 +2,8 @@
 // those of the published files (model_memory_test.cpp).
 #include "llm/replica/replica_plan.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -227,6 +229,23 @@ TEST(ReplicaPlan, CpuRanksShareTheHostsMemory) {
     what.replicas = 2;
     EXPECT_NE(refusal<MachineError>(model, what, cluster("t180.toml")).find("its share of the host's memory"),
               std::string::npos);
+}
+
+// A t180 has two sockets.
+TEST(ReplicaPlan, AdvisesARankForEachNumaNode) {
+    ReplicaRequest what = request(1024);
+    what.device = DeviceChoice::Cpu;
+    const SyntheticModel model("llama-3-8b", "q8_0");
+    const auto advice = [&](int ranks) {
+        const Plan plan = plan_replica(model, what, cluster("t180.toml", ranks)).plan;
+        return fmt::format("{}", fmt::join(plan.warnings, "\n"));
+    };
+    EXPECT_NE(advice(1).find("rank 0 computes on cores of 2 NUMA nodes"), std::string::npos);
+    EXPECT_NE(advice(1).find("mpirun -np 2 on this host"), std::string::npos);
+    EXPECT_EQ(advice(2).find("NUMA"), std::string::npos);
+    EXPECT_NE(advice(3).find("rank 1 computes on cores of 2 NUMA nodes"), std::string::npos);
+    what.device = DeviceChoice::Auto;
+    EXPECT_EQ(advice(1).find("NUMA"), std::string::npos);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "llm/replica/replica_pace.h"
 #include "llm/replica/replica_refusal.h"
 #include "llm/replica/replica_room.h"
+#include "plan/cores.h"
 
 namespace voltpile::llm {
 namespace {
@@ -29,6 +30,22 @@ constexpr int kWidest = 16;  // the widest tensor parallelism that messages sugg
 // rows take memory, at most this share of the cache's, and nothing can stop, or begin, within a pass.
 constexpr int kUsualRows = 512, kMostRows = 8192;
 constexpr double kShareOfCacheForRows = 0.05, kLongestPass_s = 1;
+
+// Advises on ranks whose cores are of several NUMA nodes; empty if there are none in teams. Their weights lie
+// in the memory of all these nodes, whichever of their cores reads them.
+std::string advice_on_numa_nodes(const Plan& plan) {
+    for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
+        if (plan.teams.places[r].replica < 0 || plan.ranks[r].gpu >= 0) continue;
+        const int nodes = numa_nodes_of(plan.host_of(plan.ranks[r]), plan.ranks[r].cores);
+        if (nodes > 1)
+            return fmt::format(
+                "rank {} computes on cores of {} NUMA nodes, which read much of the weights from each "
+                "other's "
+                "memory; a rank for each node has its part in its own: mpirun -np {} on this host",
+                r, nodes, nodes);
+    }
+    return "";
+}
 
 class ReplicaPlanner {
   public:
@@ -193,6 +210,8 @@ class ReplicaPlanner {
                                                     count_text(request_.context)));
         out.plan.warnings.insert(out.plan.warnings.end(), out.plan.teams.notes.begin(),
                                  out.plan.teams.notes.end());
+        if (auto advice = advice_on_numa_nodes(out.plan); !advice.empty())
+            out.plan.warnings.push_back(std::move(advice));
         if (layout_of(out.plan) == WeightLayout::Gpu) out.experts_on_host = experts_on_host;
         room_.cut(out);
         if (streams && out.experts_on_host > 0 && !request_.batch_invariant) {
