@@ -49,7 +49,7 @@ VOLTPILE_INLINE Lanes byte_of_lanes(IntLanes packed, int byte) {
 
 // Unpack<format>::unpack() converts one block of the format for each lane and passes it to a sink:
 // sink.scale(group, lanes) and sink.min(block, lanes) first, then sink.q(block, step, bytes), where `block`
-// counts 32 columns and a step has 4, and sink.done(blocks) once the next `blocks` are complete. `group`
+// counts 32 columns and a step has 4, and sink.done(first, blocks) once these blocks are complete. `group`
 // columns have a scale, `bytes` is the format's block size and `blocks` its number of 32 columns.
 template <WeightFormat format>
 struct Unpack;
@@ -68,7 +68,7 @@ struct Unpack<WeightFormat::Q8_0> {
             if (simd_level == CpuLevel::Avx512) q = q ^ static_cast<std::int32_t>(0x80808080U);
             sink.q(0, i, q);
         }
-        sink.done(1);
+        sink.done(0, 1);
     }
 };
 
@@ -87,7 +87,7 @@ struct Unpack<WeightFormat::Q4_0> {
         }
 #pragma GCC unroll 4
         for (int i = 0; i < 4; ++i) sink.q(0, 4 + i, q[i] >> 4 & 0x0f0f0f0f);
-        sink.done(1);
+        sink.done(0, 1);
     }
 };
 
@@ -101,15 +101,19 @@ VOLTPILE_INLINE IntLanes look_up_fp4(IntLanes codes) {
 #endif
 }
 
+// fp4_scale() of each lane.
+VOLTPILE_INLINE Lanes fp4_scales(IntLanes e) {
+    const IntLanes normal = (e - 1) << 23, subnormal = IntLanes(0x00200000).v << e.v;
+    return bits_as<float>(IntLanes(e.v < 2 ? subnormal.v : normal.v));
+}
+
 template <>
 struct Unpack<WeightFormat::MXFP4> {
     static constexpr int bytes = 17, blocks = 1, group = 32;
     static constexpr bool has_min = false;
     template <class Sink>
     static VOLTPILE_INLINE void unpack(const StripBlock& block, Sink& sink) {
-        float scale[lane_count];
-        for (int j = 0; j < lane_count; ++j) scale[j] = fp4_scale(block.unit(0, 1)[j]);
-        sink.scale(0, Lanes::load(scale));
+        sink.scale(0, fp4_scales(load_bytes(block.unit(0, 1))));
         IntLanes q[4];
 #pragma GCC unroll 4
         for (int i = 0; i < 4; ++i) {
@@ -118,7 +122,7 @@ struct Unpack<WeightFormat::MXFP4> {
         }
 #pragma GCC unroll 4
         for (int i = 0; i < 4; ++i) sink.q(0, 4 + i, look_up_fp4(q[i] >> 4 & 0x0f0f0f0f));
-        sink.done(1);
+        sink.done(0, 1);
     }
 };
 
@@ -152,7 +156,7 @@ struct Unpack<WeightFormat::Q4_K> {
                 sink.q(2 * pair, i, q & 0x0f0f0f0f);
                 sink.q(2 * pair + 1, i, q >> 4 & 0x0f0f0f0f);
             }
-            sink.done(2);
+            sink.done(2 * pair, 2);
         }
     }
 };
@@ -173,7 +177,7 @@ struct Unpack<WeightFormat::Q5_K> {
                 sink.q(2 * pair, i, (q & 0x0f0f0f0f) | (bits & 0x01010101) << 4);
                 sink.q(2 * pair + 1, i, (q >> 4 & 0x0f0f0f0f) | (bits & 0x02020202) << 3);
             }
-            sink.done(2);
+            sink.done(2 * pair, 2);
         }
     }
 };
@@ -204,7 +208,7 @@ struct Unpack<WeightFormat::Q6_K> {
                     sink.q(4 * part + 2 + j, i, (q >> 4 & 0x0f0f0f0f) | (bits & 0x30303030));
                 }
             }
-            sink.done(4);
+            sink.done(4 * part, 4);
         }
     }
 };
@@ -220,7 +224,7 @@ struct PanelSink {
     // Formats with two groups in a block have blocks of a whole panel: first is 0.
     VOLTPILE_INLINE void scale(int group, Lanes lanes) { lanes.store(panel.scale[first + group][u]); }
     VOLTPILE_INLINE void min(int block, Lanes lanes) { lanes.store(panel.min[first + block][u]); }
-    VOLTPILE_INLINE void done(int) {}
+    VOLTPILE_INLINE void done(int, int) {}
 };
 #endif
 

@@ -3,8 +3,7 @@
 // weight. So a result depends neither on the other rows, nor on the tile, nor on the width of the registers.
 #pragma once
 
-#include "llm/ops/cpu/integer_panel.h"
-#include "llm/ops/cpu/product.h"
+#include "llm/ops/cpu/strip_product.h"
 
 namespace voltpile::llm {
 inline namespace VOLTPILE_TARGET {
@@ -67,92 +66,6 @@ VOLTPILE_INLINE IntLanes load_q(const std::uint8_t (&bytes)[simd_bytes]) {
     IntLanes lanes;
     __builtin_memcpy(&lanes.v, bytes, simd_bytes);
     return lanes;
-}
-
-struct FourBytes {
-    std::int8_t bytes[4];
-};
-
-VOLTPILE_INLINE IntLanes broadcast_four(const std::int8_t* x) {
-    std::int32_t four;
-    __builtin_memcpy(&four, x, 4);
-    return IntLanes(four);
-}
-
-// Steps of 4 columns that a group of columns with one scale has.
-template <WeightFormat format>
-constexpr int group_steps = Unpack<format>::group / 4;
-
-// The sum over a group of columns of weights times activations, in each lane for one weight. add() is called
-// for the group's steps 0 to group_steps - 1 in order.
-#if defined(__AVX512F__)
-template <WeightFormat format>
-struct GroupSum {
-    IntLanes sum;
-    VOLTPILE_INLINE void begin(std::int32_t offset) { sum = IntLanes(offset); }
-    // Adds to each lane the products of its 4 weights with 4 activations. As assembly: the compiler's own
-    // function needs an option that would let it use VNNI anywhere in this file.
-    VOLTPILE_INLINE void add(int, IntLanes w, const std::int8_t* x) {
-        __asm__("vpdpbusd %2%{1to16%}, %1, %0"
-                : "+v"(sum.v)
-                : "v"(w.v), "m"(*reinterpret_cast<const FourBytes*>(x)));
-    }
-    VOLTPILE_INLINE void add(int, IntLanes w, IntLanes x) {
-        __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.v) : "v"(w.v), "v"(x.v));
-    }
-};
-#else
-// How many steps' sums of two products fit into 16 bits: two products are at most 2 * 127 times the largest
-// weight.
-template <WeightFormat format>
-constexpr int steps_in_16_bits = format == WeightFormat::Q8_0                                    ? 1
-                                 : format == WeightFormat::Q6_K                                  ? 2
-                                 : format == WeightFormat::Q5_K || format == WeightFormat::MXFP4 ? 4
-                                                                                                 : 8;
-template <WeightFormat format>
-struct GroupSum {
-    IntLanes sum;
-    __m256i pairs;
-    VOLTPILE_INLINE void begin(std::int32_t offset) { sum = IntLanes(offset); }
-    VOLTPILE_INLINE void add(int step, IntLanes w, IntLanes x) {
-        auto a = (__m256i)w.v, b = (__m256i)x.v;
-        if (format == WeightFormat::Q8_0) {  // maddubs takes magnitudes and signed numbers
-            b = _mm256_sign_epi8(b, a);
-            a = _mm256_abs_epi8(a);
-        }
-        add(step, _mm256_maddubs_epi16(a, b));
-    }
-    VOLTPILE_INLINE void add(int step, IntLanes w, const std::int8_t* x) {
-        if constexpr (format == WeightFormat::Q8_0) return add(step, w, broadcast_four(x));
-        // As assembly, or else the compiler broadcasts early and runs out of registers.
-        __m256i two;
-        __asm__("vpbroadcastd %2, %0\n\tvpmaddubsw %0, %1, %0"
-                : "=&x"(two)
-                : "x"(w.v), "m"(*reinterpret_cast<const FourBytes*>(x)));
-        add(step, two);
-    }
-
-  private:
-    VOLTPILE_INLINE void add(int step, __m256i two) {
-        constexpr int most = steps_in_16_bits<format>;
-        pairs = step % most == 0 ? two : _mm256_add_epi16(pairs, two);
-        // Or else the compiler makes a tree of the sums, for which there are too few registers.
-        __asm__("" : "+x"(pairs));
-        if (step % most == most - 1 || step == group_steps<format> - 1)
-            sum = (IntLanes::Numbers)_mm256_add_epi32((__m256i)sum.v,
-                                                      _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
-    }
-};
-#endif
-
-// What the offset of the stored weights adds to the products of a group.
-template <WeightFormat format>
-VOLTPILE_INLINE std::int32_t offset_sum(const QuantizedBlock& x, int group) {
-    if constexpr (format == WeightFormat::Q8_0) return simd_level == CpuLevel::Avx512 ? x.minus_128_sums : 0;
-    if constexpr (format == WeightFormat::Q4_0) return x.minus_8_sums;
-    if constexpr (format == WeightFormat::Q6_K) return x.minus_32_sums[group];
-    if constexpr (format == WeightFormat::MXFP4) return x.minus_8_sums / 2 * 3;  // 12 times the sum, exactly
-    return 0;
 }
 
 // Adds the products of `rows` rows with a panel to sums[r * stride]. x: the rows' blocks of the panel's
@@ -226,80 +139,6 @@ VOLTPILE_INLINE void multiply_all(const Panel& panel, int blocks, const Quantize
         multiply_panel<format, registers, 1>(panel, blocks, x + r * x_stride, x_stride, sums + r * stride);
 }
 
-// Multiplies what it is given with one row at once. The same operations as multiply_panel's.
-template <WeightFormat format>
-struct RowSink {
-    static constexpr int groups = quantized_columns / Unpack<format>::group;
-    static constexpr int steps = group_steps<format>;
-    const QuantizedBlock* x;  // of the block's columns
-    Lanes total;
-    int finished;
-    GroupSum<format> products[panel_blocks * groups];
-    Lanes scales[panel_blocks * groups];
-    Lanes mins[panel_blocks];
-
-    VOLTPILE_INLINE void scale(int group, Lanes lanes) { scales[group] = lanes; }
-    VOLTPILE_INLINE void min(int block, Lanes lanes) { mins[block] = lanes; }
-    VOLTPILE_INLINE void q(int block, int step, IntLanes bytes) {
-        const int group = block * groups + step / steps;
-        if (step % steps == 0) products[group].begin(offset_sum<format>(x[block], step / steps));
-        products[group].add(step % steps, bytes, x[block].q + 4 * step);
-    }
-    VOLTPILE_INLINE void done(int blocks) {
-#pragma GCC unroll 4
-        for (int b = finished; b < finished + blocks; ++b) {
-#pragma GCC unroll 2
-            for (int group = b * groups; group < (b + 1) * groups; ++group)
-                total = fma(to_float(products[group].sum), scales[group] * Lanes(x[b].scale), total);
-            if constexpr (Unpack<format>::has_min) total = fma(mins[b], Lanes(x[b].sum), total);
-        }
-        finished += blocks;
-    }
-};
-
-constexpr int strip_registers = strip_rows / lane_count;
-static_assert(strip_registers >= 1 && product_weights % strip_rows == 0);
-
-// Prefetches what follows in memory: a strip's blocks lie one after the other. Blocks of 32 weights are read
-// in the order of memory. Blocks of 256 are not, and their many requests at once would fill the first-level
-// cache's buffers, so they go to the second-level cache.
-template <WeightFormat format>
-VOLTPILE_INLINE void prefetch_strip(Bytes at) {
-    constexpr int locality = Unpack<format>::blocks == 1 ? 3 : 2;
-    constexpr int ahead = 16384;
-    for (int i = 0; i < strip_rows * Unpack<format>::bytes; i += 64)
-        __builtin_prefetch(at + ahead + i, 0, locality);
-}
-
-// One row and a strip of weights.
-template <WeightFormat format>
-__attribute__((noinline)) void multiply_row(Bytes strip, const QuantizedBlock* x, std::int64_t blocks,
-                                            float* sums) {
-    using Block = Unpack<format>;
-    Lanes total[strip_registers] = {};
-    for (std::int64_t b = 0; b < blocks; b += Block::blocks, strip += strip_rows * Block::bytes) {
-        prefetch_strip<format>(strip);
-#pragma GCC unroll 2
-        for (int u = 0; u < strip_registers; ++u) {
-            RowSink<format> sink;
-            sink.x = x + b;
-            sink.finished = 0;
-            sink.total = total[u];
-            Block::unpack(StripBlock{strip, u * lane_count}, sink);
-            total[u] = sink.total;
-        }
-    }
-    for (int u = 0; u < strip_registers; ++u) total[u].store(sums + u * lane_count);
-}
-
-// Stores the sums of a row with weights first to first + count - 1, as far as the product asks for them.
-VOLTPILE_INLINE void store_sums(const Product& p, const float* sums, std::int64_t row, std::int64_t first,
-                                std::int64_t count) {
-    const std::int64_t end = first + count < p.end ? first + count : p.end;
-    __builtin_memcpy(p.out + row * p.out_stride + (first - p.begin), sums,
-                     static_cast<std::size_t>(end - first) * sizeof(float));
-}
-
 template <WeightFormat format, int registers>
 void multiply_strips(const Product& p, std::int64_t first) {
     using Block = Unpack<format>;
@@ -318,7 +157,8 @@ void multiply_strips(const Product& p, std::int64_t first) {
         for (int u = 0; u < registers; ++u) {
             for (int b = 0; b < blocks; b += Block::blocks) {
                 PanelSink sink{panel, b, u};
-                if (blocks_of[u].first_lane == 0) prefetch_strip<format>(blocks_of[u].at);
+                // To the second-level cache: the first is full with the panel and what precedes these blocks.
+                if (blocks_of[u].first_lane == 0) prefetch_strip<format, 2>(blocks_of[u].at);
                 Block::unpack(blocks_of[u], sink);
                 blocks_of[u].advance(Block::bytes);
             }
@@ -332,14 +172,7 @@ void multiply_strips(const Product& p, std::int64_t first) {
 template <WeightFormat format>
 void integer_product_of(const Product& p) {
     std::int64_t first = p.begin;
-    if (p.rows == 1) {
-        for (; first < p.end; first += strip_rows) {
-            multiply_row<format>(reinterpret_cast<Bytes>(p.w) + first * p.row_bytes, p.quantized,
-                                 p.columns / quantized_columns, p.sums);
-            store_sums(p, p.sums, 0, first, strip_rows);
-        }
-        return;
-    }
+    if (p.rows <= rows_without_panel<format>) return multiply_few_rows<format>(p);
     constexpr int together = panel_registers * lane_count;
     for (; first + together <= p.end; first += together) multiply_strips<format, panel_registers>(p, first);
     for (; first < p.end; first += strip_rows) multiply_strips<format, strip_registers>(p, first);
