@@ -58,7 +58,10 @@ void OwnTerminal::line(const std::string& text) {
 
 void OwnTerminal::remark(const std::string& text) {
     settle_stdout();
-    print_error(dim_ ? fmt::format("\033[2m{}\033[0m", text) : text);
+    if (dim_)
+        print_stderr(fmt::format("\033[2m{}\033[0m\n", text));
+    else
+        print_error(text);
 }
 
 }  // namespace voltpile::cli

@@ -14,17 +14,22 @@ constexpr std::array<std::string_view, 13> kInvisible{
 
 }  // namespace
 
-bool is_one_line(std::string_view text) {
+std::size_t obeyed_bytes(std::string_view text, std::size_t at) {
     constexpr unsigned char space = 0x20, del = 0x7F, latin_lead = 0xC2, latin_controls_end = 0xA0;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const auto code = static_cast<unsigned char>(text[i]);
-        if (code < space || code == del) return false;
-        if (code == latin_lead && i + 1 < text.size() &&
-            static_cast<unsigned char>(text[i + 1]) < latin_controls_end)
-            return false;
-    }
-    return std::ranges::none_of(
-        kInvisible, [&](std::string_view each) { return text.find(each) != std::string_view::npos; });
+    const auto code = static_cast<unsigned char>(text[at]);
+    if (code < space || code == del) return 1;
+    if (code == latin_lead && at + 1 < text.size() &&
+        static_cast<unsigned char>(text[at + 1]) < latin_controls_end)
+        return 2;
+    const std::string_view rest = text.substr(at);
+    return std::ranges::any_of(kInvisible, [&](std::string_view each) { return rest.starts_with(each); }) ? 3
+                                                                                                          : 0;
+}
+
+bool is_one_line(std::string_view text) {
+    for (std::size_t i = 0; i < text.size(); ++i)
+        if (obeyed_bytes(text, i) > 0) return false;
+    return true;
 }
 
 }  // namespace voltpile

@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -12,6 +13,8 @@
 #include <memory>
 #include <string>
 #include <utility>
+
+#include "base/one_line.h"
 
 namespace voltpile {
 namespace {
@@ -45,11 +48,26 @@ class BrokenPipeGuard {
     bool was_pending_ = false;
 };
 
+// Calls body(character) for what is printed of a message.
+template <class Body>
+void for_each_printed(std::string_view message, const Body& body) {
+    for (std::size_t i = 0; i < message.size();) {
+        const char c = message[i];
+        const std::size_t obeyed = c == '\n' || c == '\t' ? 0 : obeyed_bytes(message, i);
+        body(obeyed > 0 ? '?' : c);
+        i += obeyed > 0 ? obeyed : 1;
+    }
+}
+
 class LogSink final : public spdlog::sinks::stderr_color_sink_mt {
   public:
     void log(const spdlog::details::log_msg& message) override {
         const BrokenPipeGuard guard;
-        spdlog::sinks::stderr_color_sink_mt::log(message);  // ignores what it cannot write
+        std::string text;
+        for_each_printed({message.payload.data(), message.payload.size()}, [&](char c) { text += c; });
+        spdlog::details::log_msg printed = message;
+        printed.payload = text;
+        spdlog::sinks::stderr_color_sink_mt::log(printed);  // ignores what it cannot write
     }
 };
 
@@ -70,8 +88,16 @@ void print_stderr(std::string_view text) noexcept {
 }
 
 void print_error(std::string_view message) noexcept {
-    const BrokenPipeGuard guard;
-    std::fprintf(stderr, "%.*s\n", static_cast<int>(message.size()), message.data());  // one write
+    std::array<char, 8192> line;  // one write, if it is not longer
+    std::size_t used = 0;
+    for_each_printed(message, [&](char c) {
+        line[used++] = c;
+        if (used < line.size()) return;
+        print_stderr({line.data(), used});
+        used = 0;
+    });
+    line[used++] = '\n';
+    print_stderr({line.data(), used});
 }
 
 void log_to_stderr() {

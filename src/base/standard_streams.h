@@ -13,10 +13,11 @@ void open_missing_streams() noexcept;
 // neither end a job nor make an error path fail a second time. No SIGPIPE arrives. Thread-safe.
 void print_stderr(std::string_view text) noexcept;
 
-// The same for a message of one line or more; adds the last line's end.
+// The same for a message of one line or more; adds the last line's end. Messages may quote files: a ?
+// replaces what terminals obey (one_line.h), ends of lines and tabs aside.
 void print_error(std::string_view message) noexcept;
 
-// Sends spdlog's messages to stderr under the same promise, as "error: ...", in color on a terminal. Call it
+// Sends spdlog's messages to stderr under the same promises, as "error: ...", in color on a terminal. Call it
 // once, at the start of main().
 void log_to_stderr();
 

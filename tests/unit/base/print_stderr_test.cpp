@@ -52,6 +52,22 @@ TEST(PrintStderr, AppendsTextAndLines) {
     close(ends[0]);
 }
 
+TEST(PrintStderr, ReplacesWhatATerminalObeys) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    {
+        const StderrIs redirected(ends[1]);
+        print_error("a\033[31m\n\tb\xC2\x9B K\xC3\xB6ln");
+        log_to_stderr();
+        spdlog::warn("x\033]0;y\a\xE2\x80\xAE");
+        print_error(std::string(20'000, 'x'));
+    }
+    std::string text;
+    for (char c = 0; read(ends[0], &c, 1) == 1;) text += c;
+    EXPECT_EQ(text, "a?[31m\n\tb? K\xC3\xB6ln\nwarning: x?]0;y??\n" + std::string(20'000, 'x') + "\n");
+    close(ends[0]);
+}
+
 TEST(PrintStderr, LosesTextOnAFullDevice) {
     const StderrIs full(open("/dev/full", O_WRONLY | O_CLOEXEC));
     print_error("lost");
