@@ -98,6 +98,16 @@ TEST_F(LoraRefusals, RefusesMissingHalves) {
     EXPECT_NE(text.find("layers.3.self_attn.q_proj has only lora_B"), std::string::npos) << text;
 }
 
+TEST_F(LoraRefusals, RefusesSecondFactors) {
+    rename("\"base_model.model.model.layers.1.self_attn.q_proj",
+           std::string(17, ' ') + "\"model.layers.0.self_attn.q_proj");
+    const std::string text = refusal();
+    EXPECT_NE(text.find("model.layers.0.self_attn.q_proj.lora_A.weight is a second factor A of "
+                        "model.layers.0.self_attn.q_proj"),
+              std::string::npos)
+        << text;
+}
+
 TEST_F(LoraRefusals, RefusesTensorsThatAreNoFactors) {
     rename("lora_A", "lora_X");
     EXPECT_NE(refusal().find("is not a factor of a matrix"), std::string::npos);
@@ -114,13 +124,19 @@ TEST_F(LoraRefusals, RefusesTargetsWithoutFactors) {
 }
 
 TEST_F(LoraRefusals, RefusesWhatIsNotPlainLora) {
-    for (const auto& [change, word] : {std::pair<nlohmann::json, const char*>{{{"peft_type", "IA3"}}, "IA3"},
-                                       {{{"use_dora", true}}, "use_dora"},
-                                       {{{"bias", "all"}}, "trained biases"},
-                                       {{{"modules_to_save", {"lm_head"}}}, "modules_to_save"},
-                                       {{{"r", 0}}, "from 1 to 256"},
-                                       {{{"r", 300}}, "from 1 to 256"},
-                                       {{{"rank_pattern", {{".*q_proj", 4}}}}, "regular expression"}}) {
+    for (const auto& [change, word] :
+         {std::pair<nlohmann::json, const char*>{{{"peft_type", "IA3"}}, "IA3"},
+          {{{"use_dora", true}}, "use_dora"},
+          {{{"bias", "all"}}, "trained biases"},
+          {{{"modules_to_save", {"lm_head"}}}, "modules_to_save"},
+          {{{"r", 0}}, "from 1 to 256"},
+          {{{"r", 300}}, "from 1 to 256"},
+          {{{"rank_pattern", {{".*q_proj", 4}}}}, "regular expression"},
+          {{{"rank_pattern", {{"q_proj", 2.5}}}}, "of q_proj must be a whole number"},
+          {{{"rank_pattern", {{"q_proj", 300}}}}, "\"rank_pattern\" of q_proj = 300"},
+          {{{"target_modules", 5}}, "must be a text or a list of texts"},
+          {{{"lora_alpha", 1e300}}, "which is not a number of fp32"},
+          {{{"init_lora_weights", "pissa_niter_4"}}, "changes the model's own"}}) {
         describe(change);
         EXPECT_NE(refusal().find(word), std::string::npos) << refusal();
     }

@@ -1,6 +1,8 @@
 // Adapters of experts: the names and layouts of their factors in files, and what is refused.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -257,11 +259,13 @@ TEST_F(ExpertAdapters, ChecksTheRanksOfParameters) {
 }
 
 TEST_F(ExpertAdapters, RefusesGgufTensorsOfOtherExperts) {
-    const auto refusal_of = [&](std::size_t experts, std::size_t rows) {
+    const auto refusal_of = [&](std::size_t experts, std::size_t rows, const char* architecture = "llama",
+                                float alpha = 1) {
         test_files::GgufBytes bytes;
-        bytes.begin(2, 3);
+        bytes.begin(2, 4);
         bytes.key("general.type", 8).text("adapter").key("adapter.type", 8).text("lora");
-        bytes.key("adapter.lora.alpha", 6).number(1.0F);
+        bytes.key("general.architecture", 8).text(architecture);
+        bytes.key("adapter.lora.alpha", 6).number(alpha);
         const std::uint64_t bytes_of_a = 64 * 2 * experts * sizeof(float);
         const std::uint64_t bytes_of_b = rows * 2 * experts * sizeof(float);
         bytes.tensor("blk.0.ffn_up_exps.weight.lora_a", {64, 2, experts}, 0, 0);
@@ -277,13 +281,19 @@ TEST_F(ExpertAdapters, RefusesGgufTensorsOfOtherExperts) {
     };
     EXPECT_EQ(refusal_of(8, 64), "");
     for (const std::size_t experts : {7, 16})
-        EXPECT_EQ(missing("blk.0.ffn_up_exps.weight has factors of " + std::to_string(experts) +
-                              " experts where the model has 8",
-                          refusal_of(experts, 64)),
-                  "");
+        EXPECT_EQ(
+            missing(fmt::format("blk.0.ffn_up_exps.weight has lora_a of {} experts and lora_b of {} where "
+                                "the model has 8",
+                                experts, experts),
+                    refusal_of(experts, 64)),
+            "");
     EXPECT_EQ(missing("blk.0.ffn_up_exps.weight is for matrices of 128 x 64 where the model has 64 x 64",
                       refusal_of(8, 128)),
               "");
+    EXPECT_EQ(missing("it is for models of architecture qwen2moe, and this one is of llama",
+                      refusal_of(8, 64, "qwen2moe")),
+              "");
+    EXPECT_EQ(missing("adapter.lora.alpha is not a number", refusal_of(8, 64, "llama", NAN)), "");
 }
 
 // mixtral: hidden 64, 4 heads and 2 KV heads of 16, 8 experts of 64. The adapter of rank 2 changes q, the

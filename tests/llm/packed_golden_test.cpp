@@ -135,6 +135,12 @@ TEST(PackedTensors, NamesWhatIsWrongWithBitsandbytes) {
     EXPECT_EQ(missing("absmax is 1 x 480 where weight needs 1 x 240",
                       damaged("packed_nf4", "\"blocksize\": 64", "\"blocksize\":128")),
               "");
+    EXPECT_EQ(missing("weight.quant_state.bitsandbytes__nf4: \"blocksize\" is not a whole number",
+                      damaged("packed_nf4", "\"blocksize\": 64", "\"blocksize\":\"x\"")),
+              "");
+    EXPECT_EQ(missing("bitsandbytes__nf4 has no usable \"nested_offset\"",
+                      damaged("packed_nf4_double", "\"nested_offset\"", "\"nested_offzet\"")),
+              "");
     EXPECT_EQ(missing("bitsandbytes with 8 bits", damaged("packed_nf4", "\"load_in_8bit\": false",
                                                           "\"load_in_8bit\": true", "config.json")),
               "");

@@ -145,9 +145,8 @@ std::vector<std::int32_t> take_tokens(TensorFiles& files, std::int64_t count, st
     const StoredTensor& table = found->second;
     const bool integers = table.element == StoredType::I64 || table.element == StoredType::I32;
     const auto size = static_cast<std::int64_t>(table.rows * table.columns);
-    if (!integers || size != count)
-        fail(fmt::format("d2t has {} {}, and draft_vocab_size is {}", size, integers ? "integers" : "numbers",
-                         count));
+    if (!integers) fail("d2t has numbers that are not integers of 32 or 64 bits");
+    if (size != count) fail(fmt::format("d2t has {} integers, and draft_vocab_size is {}", size, count));
     std::vector<std::int32_t> tokens;
     for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t offset = offset_at(table, i);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 #include <span>
+#include <unordered_map>
 
 namespace voltpile::llm {
 namespace {
@@ -20,11 +21,6 @@ const std::vector<Fused>& fused_tensors() {
         {"attn_qkv.bias", {"attn_q.bias", "attn_k.bias", "attn_v.bias"}},
         {"ffn_up.weight", {"ffn_gate.weight", "ffn_up.weight"}}};
     return kFused;
-}
-
-const ModelTensor* find(const std::vector<ModelTensor>& table, const std::string& name) {
-    const auto found = std::ranges::find(table, name, &ModelTensor::name);
-    return found == table.end() ? nullptr : &*found;
 }
 
 void divide(TensorFiles& files, const std::string& name, std::span<const ModelTensor* const> parts) {
@@ -66,13 +62,20 @@ void divide(TensorFiles& files, const std::string& name, std::span<const ModelTe
 
 void divide_fused_tensors(TensorFiles& files, const std::vector<ModelTensor>& table) {
     std::set<int> layers;
-    for (const ModelTensor& tensor : table)
+    std::unordered_map<std::string_view, const ModelTensor*> by_name;
+    for (const ModelTensor& tensor : table) {
+        by_name.emplace(tensor.name, &tensor);
         if (tensor.layer >= 0) layers.insert(tensor.layer);
+    }
+    const auto find = [&](const std::string& name) {
+        const auto found = by_name.find(name);
+        return found == by_name.end() ? nullptr : found->second;
+    };
     for (const int layer : layers)
         for (const Fused& fused : fused_tensors()) {
             std::vector<const ModelTensor*> parts;
             for (const std::string_view part : fused.parts)
-                parts.push_back(find(table, fmt::format("blk.{}.{}", layer, part)));
+                parts.push_back(find(fmt::format("blk.{}.{}", layer, part)));
             if (std::ranges::find(parts, nullptr) != parts.end()) continue;
             divide(files, fmt::format("blk.{}.{}", layer, fused.name), parts);
         }

@@ -64,6 +64,10 @@ class GgufConfigReader {
             keys_.fail(
                 fmt::format("models of architecture {} with {} experts are not supported (supported: {})",
                             printable(architecture), experts, supported_families()));
+        if (!config_.family && family_of_gguf(architecture, config_.model_name, true))
+            keys_.fail(fmt::format("models of architecture {} have experts, but expert_count is {}",
+                                   printable(architecture),
+                                   keys_.find_integer("expert_count") ? "0" : "missing"));
         if (!config_.family)
             keys_.fail(fmt::format("models of architecture {} are not supported (supported: {})",
                                    printable(architecture), supported_families()));

@@ -74,6 +74,7 @@ bool set_shape(StoredTensor& tensor, std::span<const std::uint64_t> dimensions) 
     tensor.dimensions = static_cast<int>(dimensions.size());
     tensor.columns = dimensions[0];
     tensor.rows = 1;
+    tensor.outermost = dimensions.back();
     if (tensor.columns == 0 || tensor.columns > kMost) return false;
     for (const std::uint64_t extent : dimensions.subspan(1)) {
         if (extent == 0 || extent > kMost / tensor.columns / tensor.rows) return false;

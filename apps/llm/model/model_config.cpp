@@ -57,7 +57,7 @@ void check_router(const Experts& experts, Problems& problems) {
     // The two best experts rank a group of a sigmoid router.
     else if (experts.groups > 1 && experts.sigmoid && in_group < 2)
         problems.add("groups of a sigmoid router have one expert each");
-    else if (experts.used > experts.used_groups * in_group)
+    else if (experts.used <= experts.count && experts.used > experts.used_groups * in_group)
         problems.add(fmt::format("{} groups of {} experts have fewer than the {} of a token",
                                  experts.used_groups, in_group, experts.used));
 }

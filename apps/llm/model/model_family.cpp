@@ -8,6 +8,8 @@
 #include <cctype>
 #include <utility>
 
+#include "llm/model/byte_cursor.h"
+
 namespace voltpile::llm {
 namespace {
 
@@ -70,7 +72,14 @@ std::vector<bool> sliding_layers(const JsonKeys& keys, const ModelConfig& config
     const nlohmann::json* types = keys.find("layer_types");
     std::vector<bool> slides = each_layer(config, false);
     if (!types || !types->is_array() || types->size() != slides.size()) return {};
-    for (std::size_t i = 0; i < slides.size(); ++i) slides[i] = (*types)[i] == "sliding_attention";
+    for (std::size_t i = 0; i < slides.size(); ++i) {
+        slides[i] = (*types)[i] == "sliding_attention";
+        if (!slides[i] && (*types)[i] != "full_attention")
+            keys.fail(
+                fmt::format("\"layer_types\": {} of layer {} is not supported (supported: "
+                            "sliding_attention, full_attention)",
+                            printable((*types)[i].dump()), i));
+    }
     return slides;
 }
 

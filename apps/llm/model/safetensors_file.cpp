@@ -112,6 +112,7 @@ class HeaderReader {
         }
         tensor.dimensions = static_cast<int>(shape.size());
         tensor.columns = shape.empty() ? 1 : shape.back().get<std::uint64_t>();
+        if (!shape.empty()) tensor.outermost = shape.front().get<std::uint64_t>();
         tensor.rows = weights / tensor.columns;
     }
 

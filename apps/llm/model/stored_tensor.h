@@ -32,6 +32,7 @@ struct StoredTensor {
     StoredType element = StoredType::Weight;  // otherwise `format` means nothing
     const PackedMatrix* packed = nullptr;     // converts the tensor's rows; then there are no `data`
     std::uint64_t packed_row = 0;             // the tensor's first row in `packed`
+    std::uint64_t outermost = 1;              // the extent of the first dimension in the order of folders
 };
 
 using StoredTensors = std::map<std::string, StoredTensor, std::less<>>;

@@ -45,7 +45,7 @@ void read_gpt_oss(const JsonKeys& keys, ModelConfig& config) {
 
 // The files do not say that YaRN's bounds are not rounded.
 void read_gpt_oss_gguf(const GgufKeys& keys, ModelConfig& config) {
-    slide_every_other_layer(keys.find_integer("attention.sliding_window").value_or(0), config);
+    slide_every_other_layer(keys.integer("attention.sliding_window"), config);
     config.rope_scaling.truncated = false;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "llm/model/byte_cursor.h"
@@ -42,10 +43,10 @@ void AdapterMatcher::add(const std::string& module, const ModuleFactors& halves,
                          Factors& factors) {
     if (!halves.a || !halves.b) return report(module, fmt::format("has only lora_{}", halves.a ? "A" : "B"));
     if (gguf_ && module.ends_with(kStackEnding)) return add_stack(module, halves, scale, factors);
-    if (!sound(module, halves, halves.a->rows)) return;
+    if (!sound(module, halves, halves.a->rows, scale)) return;
     const std::string name = gguf_ ? module : canonical_name(module + ".weight", *model_.config().family);
     const std::vector<const ModelTensor*> matrices = matrices_of(name, halves.b->rows);
-    if (matrices.empty()) return report(module, reason_of(name));
+    if (matrices.empty()) return report(module, reason_of(name, halves.b->rows));
     std::size_t first_row = 0;
     for (const ModelTensor* matrix : matrices) {
         LoraFactors found{static_cast<int>(halves.a->rows), rows_from(*halves.a, 0),
@@ -73,14 +74,19 @@ void AdapterMatcher::add_stack(const std::string& module, const ModuleFactors& h
     const std::string stem = module.substr(0, module.size() - kStackEnding.size());
     const auto name_of = [&](std::int64_t expert) { return fmt::format("{}.{}.weight", stem, expert); };
     const ModelTensor* const matrix = find(name_of(0));
-    if (matrix == nullptr || matrix->expert < 0) return report(module, reason_of(module));
+    if (matrix == nullptr || matrix->expert < 0) return report(module, reason_of(module, halves.b->rows));
     const auto experts = static_cast<std::size_t>(model_.config().experts.count);
     const std::size_t rank = halves.b->columns;
-    if (halves.a->dimensions != 3 || halves.b->dimensions != 3 || halves.a->rows != experts * rank ||
-        halves.b->rows % experts != 0)
-        return report(module, fmt::format("has factors of {} experts where the model has {}",
-                                          halves.a->rows / rank, experts));
-    if (!sound(module, halves, rank)) return;
+    if (halves.a->dimensions != 3 || halves.b->dimensions != 3)
+        return report(module,
+                      "has factors that do not have three dimensions, of which the last counts experts");
+    if (halves.a->outermost != experts || halves.b->outermost != experts)
+        return report(module, fmt::format("has lora_a of {} experts and lora_b of {} where the model has {}",
+                                          halves.a->outermost, halves.b->outermost, experts));
+    if (halves.a->rows != experts * rank)
+        return report(module, fmt::format("has lora_a of rank {} and lora_b of rank {}",
+                                          halves.a->rows / experts, rank));
+    if (!sound(module, halves, rank, scale)) return;
     const std::size_t rows = halves.b->rows / experts;
     if (halves.a->columns != matrix->columns || rows != matrix->rows)
         return report(module, fmt::format("is for matrices of {} x {} where the model has {} x {}", rows,
@@ -104,10 +110,13 @@ void AdapterMatcher::report(const std::string& module, const std::string& what) 
     problems_.push_back(fmt::format("{} {}", printable(module), what));
 }
 
-// Reports factors of wrong types, and of ranks that are too large or differ.
-bool AdapterMatcher::sound(const std::string& module, const ModuleFactors& halves, std::size_t rank) {
+// Reports factors of wrong types, of ranks that are too large or differ, and times what is no number.
+bool AdapterMatcher::sound(const std::string& module, const ModuleFactors& halves, std::size_t rank,
+                           double scale) {
     const std::size_t reported = problems_.size();
-    if (halves.a->element != StoredType::Weight || halves.b->element != StoredType::Weight)
+    if (!std::isfinite(static_cast<float>(scale)))
+        report(module, fmt::format("has the factor {:g}, which is not a number of fp32", scale));
+    else if (halves.a->element != StoredType::Weight || halves.b->element != StoredType::Weight)
         report(module, "has factors that are not in F32, F16 or BF16");
     else if (rank > static_cast<std::size_t>(kMostLoraRank))
         report(module, fmt::format("has rank {}, the most is {}", rank, kMostLoraRank));
@@ -130,18 +139,27 @@ const ModelTensor* AdapterMatcher::find(const std::string& name) const {
 std::vector<const ModelTensor*> AdapterMatcher::matrices_of(const std::string& name, std::size_t rows) const {
     const ModelTensor* const matrix = find(name);
     if (matrix != nullptr && matrix->rows == rows) return {matrix};
-    std::vector<const ModelTensor*> parts;
-    std::size_t rows_of_parts = 0;
-    for (const std::string& part : parts_of_fused(name)) {
-        parts.push_back(find(part));
-        rows_of_parts += parts.back() != nullptr ? parts.back()->rows : 0;
-    }
-    if (rows_of_parts == rows && std::ranges::find(parts, nullptr) == parts.end()) return parts;
+    if (auto [parts, rows_of_parts] = parts_of(name); rows_of_parts == rows) return parts;
     return matrix != nullptr ? std::vector{matrix} : std::vector<const ModelTensor*>();
 }
 
-// Says why the model has no matrix of this canonical name that an adapter can change.
-std::string AdapterMatcher::reason_of(const std::string& name) const {
+// Returns the matrices that are fused in this one, and their rows together; none if the model lacks one.
+std::pair<std::vector<const ModelTensor*>, std::size_t> AdapterMatcher::parts_of(
+    const std::string& name) const {
+    std::vector<const ModelTensor*> parts;
+    std::size_t rows = 0;
+    for (const std::string& part : parts_of_fused(name)) {
+        parts.push_back(find(part));
+        if (parts.back() == nullptr) return {};
+        rows += parts.back()->rows;
+    }
+    return {std::move(parts), rows};
+}
+
+// Says why the model has no matrix of this canonical name, and so many rows, that an adapter can change.
+std::string AdapterMatcher::reason_of(const std::string& name, std::size_t rows) const {
+    if (const auto [parts, rows_of_parts] = parts_of(name); !parts.empty())
+        return fmt::format("is for a matrix of {} rows where the model has {}", rows, rows_of_parts);
     const std::string_view end = in_layer(name);  // "ffn_up.17.weight"
     const std::size_t dot = end.find('.');
     std::int64_t expert = -1;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "llm/model/lora/expert_factors.h"
@@ -30,12 +31,13 @@ class AdapterMatcher {
     // Adds the factors of a matrix. Reports it and returns false if there are some already.
     bool put(const std::string& module, const std::string& matrix, LoraFactors found, Factors& factors);
     void report(const std::string& module, const std::string& what);
-    bool sound(const std::string& module, const ModuleFactors& halves, std::size_t rank);
+    bool sound(const std::string& module, const ModuleFactors& halves, std::size_t rank, double scale);
     void add_stack(const std::string& module, const ModuleFactors& halves, double scale, Factors& factors);
     bool stacks(const std::string& module) const;
     const ModelTensor* find(const std::string& name) const;
     std::vector<const ModelTensor*> matrices_of(const std::string& name, std::size_t rows) const;
-    std::string reason_of(const std::string& name) const;
+    std::pair<std::vector<const ModelTensor*>, std::size_t> parts_of(const std::string& name) const;
+    std::string reason_of(const std::string& name, std::size_t rows) const;
     bool fits(const std::string& module, const LoraFactors& factors, const ModelTensor& matrix, bool whole);
     LoraRows order_of(const ModelTensor& matrix) const;
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -44,11 +45,17 @@ Modules modules_of(const StoredTensors& tensors, bool gguf, std::vector<std::str
         if (!gguf && cut_end(module, ".weight")) cut_end(module, ".default");
         const bool a = cut_end(module, gguf ? ".lora_a" : ".lora_A");
         const bool b = !a && cut_end(module, gguf ? ".lora_b" : ".lora_B");
-        if (a || b)
-            (a ? modules[std::string(module)].a : modules[std::string(module)].b) = tensor;
-        else
+        if (!a && !b) {
             problems.push_back(fmt::format("{} is not a factor of a matrix, which is not supported",
                                            printable(stored_name)));
+            continue;
+        }
+        ModuleFactors& halves = modules[std::string(module)];
+        std::optional<StoredTensor>& half = a ? halves.a : halves.b;
+        if (half)
+            problems.push_back(fmt::format("{} is a second factor {} of {}", printable(stored_name),
+                                           a ? 'A' : 'B', printable(module)));
+        half = tensor;
     }
     return modules;
 }
@@ -58,13 +65,20 @@ Modules modules_of(const StoredTensors& tensors, bool gguf, std::vector<std::str
                     ExitCode::BadInput);
 }
 
-TensorFiles open_factors(const AdapterChoice& choice) {
+TensorFiles open_factors(const AdapterChoice& choice, const ModelSource& model) {
     if (!fs::exists(choice.path)) fail(choice, "it does not exist");
     if (!fs::is_directory(choice.path)) {
         TensorFiles files = open_gguf(choice.path);
         if (files.gguf->find<std::string_view>("general.type").value_or("") != "adapter" ||
             files.gguf->find<std::string_view>("adapter.type").value_or("") != "lora")
             fail(choice, "it is a GGUF file of something else than a LoRA adapter");
+        const auto of_adapter = files.gguf->find<std::string_view>("general.architecture").value_or("");
+        if (of_adapter != model.config().family->architecture)
+            fail(choice, fmt::format("it is for models of architecture {}, and this one is of {}",
+                                     of_adapter.empty() ? "unknown" : printable(of_adapter),
+                                     model.config().family->architecture));
+        if (!std::isfinite(files.gguf->find<double>("adapter.lora.alpha").value_or(0)))
+            fail(choice, "its adapter.lora.alpha is not a number");
         return files;
     }
     const fs::path folder = choice.path;
@@ -137,7 +151,7 @@ std::vector<AdapterChoice> adapter_choices(const std::vector<std::string>& texts
 }
 
 LoraAdapter::LoraAdapter(const AdapterChoice& choice, const ModelSource& model)
-    : name_(choice.name), files_(open_factors(choice)) {
+    : name_(choice.name), files_(open_factors(choice, model)) {
     const bool gguf = files_.gguf != nullptr;
     std::vector<std::string> problems;
     Modules modules = modules_of(files_.tensors, gguf, problems);

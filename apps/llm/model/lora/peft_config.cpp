@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "base/error.h"
 #include "llm/model/byte_cursor.h"
@@ -34,17 +35,21 @@ std::map<std::string, Number> numbers_by_module(const JsonKeys& keys, const char
                 fmt::format("\"{}\" has {}, a regular expression, which is not supported: write the "
                             "names of the modules",
                             key, printable(pattern)));
-        if (!value.is_number()) keys.fail(fmt::format("\"{}\" of {} must be a number", key, printable(name)));
+        const bool usable = std::is_integral_v<Number> ? value.is_number_integer() : value.is_number();
+        if (!usable)
+            keys.fail(fmt::format("\"{}\" of {} must be {} number", key, printable(name),
+                                  std::is_integral_v<Number> ? "a whole" : "a"));
         numbers[name] = value.template get<Number>();
     }
     return numbers;
 }
 
-// Returns the strings of a list. Empty if the key has no list: modules may be a pattern instead.
+// Returns the strings of a list. Empty if the key is missing or has a text: modules may be a pattern instead.
 std::vector<std::string> texts(const JsonKeys& keys, const char* key) {
     std::vector<std::string> all;
     const nlohmann::json* const list = keys.find(key);
-    if (list == nullptr || !list->is_array()) return all;
+    if (list == nullptr || list->is_string()) return all;
+    if (!list->is_array()) keys.fail(fmt::format("\"{}\" must be a text or a list of texts", key));
     for (const nlohmann::json& each : *list) {
         if (!each.is_string()) keys.fail(fmt::format("\"{}\" must be a list of texts", key));
         all.push_back(each.get<std::string>());
@@ -52,9 +57,9 @@ std::vector<std::string> texts(const JsonKeys& keys, const char* key) {
     return all;
 }
 
-int checked_rank(const JsonKeys& keys, std::int64_t rank) {
+int checked_rank(const JsonKeys& keys, std::int64_t rank, const std::string& what) {
     if (rank < 1 || rank > kMostLoraRank)
-        keys.fail(fmt::format("the rank r = {} is not from 1 to {}", rank, kMostLoraRank));
+        keys.fail(fmt::format("{} = {} is not from 1 to {}", what, rank, kMostLoraRank));
     return static_cast<int>(rank);
 }
 
@@ -73,6 +78,15 @@ void check_supported(const JsonKeys& keys) {
                             "trainable_token_indices", "layer_replication", "use_qalora", "use_bdlora",
                             "kasa_config", "arrow_config", "alora_invocation_tokens"})
         if (is_set(keys.find(key))) keys.fail(fmt::format("\"{}\" is not supported", key));
+    // These begin with other weights than the model's. PEFT writes true here when it converts them.
+    const nlohmann::json* const begin = keys.find("init_lora_weights");
+    const std::string method = begin != nullptr && begin->is_string() ? begin->get<std::string>() : "";
+    for (const char* name : {"pissa", "olora", "corda", "loftq", "lora_ga"})
+        if (method.starts_with(name))
+            keys.fail(
+                fmt::format("\"init_lora_weights\": \"{}\" changes the model's own weights, which is not "
+                            "supported: save the adapter with path_initial_model_for_weight_conversion",
+                            printable(method)));
 }
 
 }  // namespace
@@ -105,13 +119,14 @@ PeftConfig read_peft_config(const std::string& folder) {
     const JsonKeys keys(object, path);
     check_supported(keys);
     PeftConfig config;
-    config.rank = checked_rank(keys, keys.required_integer("r"));
+    config.rank = checked_rank(keys, keys.required_integer("r"), "the rank r");
     const auto alpha = keys.real("lora_alpha");
     if (!alpha) keys.fail("\"lora_alpha\" is missing");
     config.alpha = *alpha;
     config.rank_stabilized = keys.boolean("use_rslora").value_or(false);
     for (const auto& [name, rank] : numbers_by_module<std::int64_t>(keys, "rank_pattern"))
-        config.rank_of[name] = checked_rank(keys, rank);
+        config.rank_of[name] =
+            checked_rank(keys, rank, fmt::format("\"rank_pattern\" of {}", printable(name)));
     config.alpha_of = numbers_by_module<double>(keys, "alpha_pattern");
     config.modules = texts(keys, "target_modules");
     config.parameters = texts(keys, "target_parameters");

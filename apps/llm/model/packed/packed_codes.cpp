@@ -20,7 +20,7 @@
 namespace voltpile::llm {
 namespace {
 
-constexpr std::uint64_t kMostExtent = std::uint64_t{1} << 32;
+constexpr std::uint64_t kMostExtent = std::uint64_t{1} << 32, kMostWeights = std::uint64_t{1} << 40;
 constexpr std::size_t kBlock = block_size(WeightFormat::NF4);
 static_assert(block_size(WeightFormat::FP4) == kBlock && block_bytes(WeightFormat::FP4) == 4 + kBlock / 2);
 
@@ -139,13 +139,16 @@ std::unique_ptr<PackedMatrix> bitsandbytes_matrix(const PackedParts& parts, cons
     if (parts.find(state) == nullptr && parts.find("weight.quant_state.bitsandbytes__fp4") != nullptr)
         state = "weight.quant_state.bitsandbytes__fp4";
     const StoredTensor& described = parts.need(state, StoredType::U8);
-    const nlohmann::json object = parse_json_object(
-        {reinterpret_cast<const char*>(described.data), described.bytes}, parts.shape(0, 0).place, 4);
-    const JsonKeys keys(object, parts.shape(0, 0).place);
+    const std::string place = parts.place(state);
+    const nlohmann::json object =
+        parse_json_object({reinterpret_cast<const char*>(described.data), described.bytes}, place, 4);
+    const JsonKeys keys(object, place);
     const auto shape = keys.integers("shape");
     if (shape.size() != 2) parts.fail(state, "has no \"shape\" of two numbers");
     const std::uint64_t rows = positive(parts, state, shape[0], "shape");
     const std::uint64_t columns = positive(parts, state, shape[1], "shape");
+    if (columns > kMostWeights / rows)
+        parts.fail(state, fmt::format("has the \"shape\" {} x {}, which is too large", rows, columns));
 
     CodeParts found;
     found.block = positive(parts, state, keys.integer("blocksize"), "blocksize");
@@ -167,7 +170,9 @@ std::unique_ptr<PackedMatrix> bitsandbytes_matrix(const PackedParts& parts, cons
     if (nested) {
         NestedScales inner;
         inner.block = positive(parts, state, keys.integer("nested_blocksize"), "nested_blocksize");
-        inner.offset = static_cast<float>(keys.real("nested_offset").value_or(0));
+        const auto offset = keys.real("nested_offset");
+        if (!offset) parts.fail(state, "has no usable \"nested_offset\"");
+        inner.offset = static_cast<float>(*offset);
         const StoredTensor& inner_map = parts.need("weight.nested_quant_map", StoredType::Weight, 1, 256);
         const StoredTensor& absmax =
             parts.need("weight.nested_absmax", StoredType::Weight, 1, extent_in_blocks(scales, inner.block));

@@ -29,8 +29,10 @@ void PackedMatrix::read(const TensorSlice& slice, std::byte* out) const {
         }
     });
     if (!fits)
-        throw FileError(shape_.place + " has scales or weights beyond 65504, the largest number of F16",
-                        ExitCode::BadInput);
+        throw FileError(
+            shape_.place +
+                " has scales or weights that are not numbers, or beyond 65504, the largest number of F16",
+            ExitCode::BadInput);
 }
 
 }  // namespace voltpile::llm

@@ -29,12 +29,12 @@ class PackedParts {
     const std::string& layer() const { return layer_; }
     std::string_view main() const { return main_; }
 
+    // Returns "FILE: tensor LAYER.SUFFIX", for messages.
+    std::string place(std::string_view suffix) const;
     // Throws FileError "FILE: tensor LAYER.SUFFIX message".
     [[noreturn]] void fail(std::string_view suffix, const std::string& message) const;
 
   private:
-    std::string place(std::string_view suffix) const;
-
     const TensorFiles& files_;
     std::string layer_;
     std::string_view main_;
