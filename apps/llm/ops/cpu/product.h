@@ -111,22 +111,35 @@ __attribute__((noinline)) void multiply(const Tile& tile) {
     }
 }
 
+// The instructions of AVX2 and AVX-512 that load 16-bit numbers convert them, so memory is what takes the
+// time.
+template <WeightFormat format>
+constexpr bool loads_convert = simd_level != CpuLevel::Baseline &&
+                               (format == WeightFormat::F16 || format == WeightFormat::BF16);
+
+// Multiplies rows of x, `together` at once, as long as there are so many, and advances to the others. first:
+// the weights still have to come from memory.
+template <WeightFormat format, int weights, int together>
+VOLTPILE_INLINE void multiply_groups(Tile& tile, std::int64_t& rows, bool& first) {
+    for (; rows >= together; rows -= together, first = false) {
+        if (loads_convert<format> && first)
+            multiply<format, weights, together, loads_convert<format>>(tile);
+        else
+            multiply<format, weights, together>(tile);
+        tile.x += together * tile.x_stride;
+        tile.out += together * tile.out_stride;
+    }
+}
+
 // Multiplies all rows of x with `weights` weights.
 template <WeightFormat format, int weights>
 VOLTPILE_INLINE void multiply_rows(Tile tile, std::int64_t rows) {
     // As many rows as fit: the partial sums need registers; AVX-512 has 32, the others have 16.
-    constexpr int together = simd_level == CpuLevel::Avx512 ? 4 : simd_level == CpuLevel::Avx2 ? 3 : 2;
-    std::int64_t r = 0;
-    for (; r + together <= rows; r += together) {
-        multiply<format, weights, together>(tile);
-        tile.x += together * tile.x_stride;
-        tile.out += together * tile.out_stride;
-    }
-    for (; r < rows; ++r) {
-        multiply<format, weights, 1>(tile);
-        tile.x += tile.x_stride;
-        tile.out += tile.out_stride;
-    }
+    constexpr int most = simd_level == CpuLevel::Avx512 ? 4 : simd_level == CpuLevel::Avx2 ? 3 : 2;
+    bool first = true;
+    multiply_groups<format, weights, most>(tile, rows, first);
+    if constexpr (most > 2) multiply_groups<format, weights, 2>(tile, rows, first);
+    multiply_groups<format, weights, 1>(tile, rows, first);
 }
 
 template <WeightFormat format>
@@ -184,11 +197,20 @@ void multiply_one_row(const Product& p) {
         multiply<format, 1, 1, true>(tile_at<format>(p, j, c));
 }
 
+// From so many rows on, expanding weights once is cheaper than in every tile, although panels go through the
+// second-level cache.
+template <WeightFormat format>
+constexpr std::int64_t rows_for_panel = [] {
+    constexpr std::int64_t never = INT64_MAX;
+    if (format == WeightFormat::F32) return never;
+    if (loads_convert<format>) return simd_level == CpuLevel::Avx512 ? never : std::int64_t{48};
+    return std::int64_t{8};
+}();
+
 template <WeightFormat format>
 void product_of(const Product& p) {
     if (p.rows == 1) return multiply_one_row<format>(p);
-    constexpr std::int64_t rows_for_panel = 8;  // from here on, expanding once is cheaper than in every tile
-    const bool panel = format != WeightFormat::F32 && p.rows >= rows_for_panel;
+    const bool panel = p.rows >= rows_for_panel<format>;
     for (std::int64_t j = p.begin; j < p.end; j += product_weights) {
         const std::int64_t weights = p.end - j < product_weights ? p.end - j : product_weights;
         for (std::int64_t c = 0; c < p.columns; c += product_columns) {
