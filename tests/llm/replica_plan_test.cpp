@@ -236,14 +236,22 @@ TEST(ReplicaPlan, AdvisesARankForEachNumaNode) {
     ReplicaRequest what = request(1024);
     what.device = DeviceChoice::Cpu;
     const SyntheticModel model("llama-3-8b", "q8_0");
-    const auto advice = [&](int ranks) {
-        const Plan plan = plan_replica(model, what, cluster("t180.toml", ranks)).plan;
+    const auto advice = [&](int ranks, int nodes_of_socket = 1) {
+        Topology topology = cluster("t180.toml", ranks);
+        auto& cores = topology.hosts[0].cores;
+        for (std::size_t i = 0; i < cores.size(); ++i)
+            cores[i].numa_node =
+                static_cast<int>(i * 2 * static_cast<std::size_t>(nodes_of_socket) / cores.size());
+        const Plan plan = plan_replica(model, what, topology).plan;
         return fmt::format("{}", fmt::join(plan.warnings, "\n"));
     };
     EXPECT_NE(advice(1).find("rank 0 computes on cores of 2 NUMA nodes"), std::string::npos);
-    EXPECT_NE(advice(1).find("mpirun -np 2 on this host"), std::string::npos);
+    EXPECT_NE(advice(1).find("with 2 ranks on t180"), std::string::npos) << advice(1);
     EXPECT_EQ(advice(2).find("NUMA"), std::string::npos);
     EXPECT_NE(advice(3).find("rank 1 computes on cores of 2 NUMA nodes"), std::string::npos);
+    EXPECT_NE(advice(2, 2).find("rank 0 computes on cores of 2 NUMA nodes"), std::string::npos);
+    EXPECT_NE(advice(2, 2).find("with 4 ranks on t180"), std::string::npos);
+    EXPECT_EQ(advice(4, 2).find("NUMA"), std::string::npos);
     what.device = DeviceChoice::Auto;
     EXPECT_EQ(advice(1).find("NUMA"), std::string::npos);
 }

@@ -34,15 +34,24 @@ constexpr double kShareOfCacheForRows = 0.05, kLongestPass_s = 1;
 // Advises on ranks whose cores are of several NUMA nodes; empty if there are none in teams. Their weights lie
 // in the memory of all these nodes, whichever of their cores reads them.
 std::string advice_on_numa_nodes(const Plan& plan) {
+    const auto computes = [&](std::size_t rank) {
+        return plan.teams.places[rank].replica >= 0 && plan.ranks[rank].gpu < 0;
+    };
     for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
-        if (plan.teams.places[r].replica < 0 || plan.ranks[r].gpu >= 0) continue;
-        const int nodes = numa_nodes_of(plan.host_of(plan.ranks[r]), plan.ranks[r].cores);
-        if (nodes > 1)
-            return fmt::format(
-                "rank {} computes on cores of {} NUMA nodes, which read much of the weights from each "
-                "other's "
-                "memory; a rank for each node has its part in its own: mpirun -np {} on this host",
-                r, nodes, nodes);
+        if (!computes(r)) continue;
+        const Host& host = plan.host_of(plan.ranks[r]);
+        const int nodes = numa_nodes_of(host, plan.ranks[r].cores);
+        if (nodes < 2) continue;
+        std::vector<int> all;  // cores of this host
+        for (std::size_t other = 0; other < plan.ranks.size(); ++other) {
+            const RankPlan& rank = plan.ranks[other];
+            if (computes(other) && rank.host == plan.ranks[r].host)
+                all.insert(all.end(), rank.cores.begin(), rank.cores.end());
+        }
+        return fmt::format(
+            "rank {} computes on cores of {} NUMA nodes, which read much of the weights from each "
+            "other's memory; with {} ranks on {} each has its part in its own",
+            r, nodes, numa_nodes_of(host, all), host.name);
     }
     return "";
 }
