@@ -59,7 +59,7 @@ void OwnTerminal::line(const std::string& text) {
 void OwnTerminal::remark(const std::string& text) {
     settle_stdout();
     if (dim_)
-        print_stderr(fmt::format("\033[2m{}\033[0m\n", text));
+        print_stderr(fmt::format("\033[2m{}\033[0m\n", printed_text(text)));
     else
         print_error(text);
 }

@@ -15,12 +15,14 @@ constexpr std::array<std::string_view, 13> kInvisible{
 }  // namespace
 
 std::size_t obeyed_bytes(std::string_view text, std::size_t at) {
-    constexpr unsigned char space = 0x20, del = 0x7F, latin_lead = 0xC2, latin_controls_end = 0xA0;
+    constexpr unsigned char space = 0x20, del = 0x7F, latin_lead = 0xC2;
+    constexpr unsigned char latin_controls = 0x80, latin_controls_end = 0xA0;
     const auto code = static_cast<unsigned char>(text[at]);
     if (code < space || code == del) return 1;
-    if (code == latin_lead && at + 1 < text.size() &&
-        static_cast<unsigned char>(text[at + 1]) < latin_controls_end)
-        return 2;
+    if (code == latin_lead && at + 1 < text.size()) {
+        const auto next = static_cast<unsigned char>(text[at + 1]);
+        if (next >= latin_controls && next < latin_controls_end) return 2;
+    }
     const std::string_view rest = text.substr(at);
     return std::ranges::any_of(kInvisible, [&](std::string_view each) { return rest.starts_with(each); }) ? 3
                                                                                                           : 0;

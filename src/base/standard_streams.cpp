@@ -63,8 +63,7 @@ class LogSink final : public spdlog::sinks::stderr_color_sink_mt {
   public:
     void log(const spdlog::details::log_msg& message) override {
         const BrokenPipeGuard guard;
-        std::string text;
-        for_each_printed({message.payload.data(), message.payload.size()}, [&](char c) { text += c; });
+        const std::string text = printed_text({message.payload.data(), message.payload.size()});
         spdlog::details::log_msg printed = message;
         printed.payload = text;
         spdlog::sinks::stderr_color_sink_mt::log(printed);  // ignores what it cannot write
@@ -85,6 +84,12 @@ void print_stderr(std::string_view text) noexcept {
     const BrokenPipeGuard guard;
     std::fwrite(text.data(), 1, text.size(), stderr);
     std::fflush(stderr);
+}
+
+std::string printed_text(std::string_view message) {
+    std::string text;
+    for_each_printed(message, [&](char c) { text += c; });
+    return text;
 }
 
 void print_error(std::string_view message) noexcept {

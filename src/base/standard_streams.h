@@ -1,6 +1,7 @@
 // The standard streams of the process: open, and safe to write messages to.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace voltpile {
@@ -13,8 +14,11 @@ void open_missing_streams() noexcept;
 // neither end a job nor make an error path fail a second time. No SIGPIPE arrives. Thread-safe.
 void print_stderr(std::string_view text) noexcept;
 
-// The same for a message of one line or more; adds the last line's end. Messages may quote files: a ?
-// replaces what terminals obey (one_line.h), ends of lines and tabs aside.
+// Returns what is printed of a message, which may quote files: a ? replaces what terminals obey (one_line.h),
+// ends of lines and tabs aside.
+std::string printed_text(std::string_view message);
+
+// Writes the printed text of a message of one line or more to stderr in the same way, and ends its last line.
 void print_error(std::string_view message) noexcept;
 
 // Sends spdlog's messages to stderr under the same promises, as "error: ...", in color on a terminal. Call it

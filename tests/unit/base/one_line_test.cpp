@@ -5,8 +5,10 @@
 namespace voltpile {
 
 TEST(OneLine, TakesPrintableUtf8) {
-    for (const char* text :
-         {"", "V100-SXM2", "K\xC3\xB6ln", "\xC2\xA0", "\xE2\x82\xAC", "\xE2\x80\x93", "\xF0\x9F\x98\x80"})
+    for (const char* text : {"", "V100-SXM2", "K\xC3\xB6ln", "\xC2\xA0",
+                             "\xC2"
+                             "A",
+                             "\xE2\x82\xAC", "\xE2\x80\x93", "\xF0\x9F\x98\x80"})
         EXPECT_TRUE(is_one_line(text)) << text;
 }
 
