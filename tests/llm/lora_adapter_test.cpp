@@ -136,9 +136,20 @@ TEST_F(LoraRefusals, RefusesWhatIsNotPlainLora) {
           {{{"rank_pattern", {{"q_proj", 300}}}}, "\"rank_pattern\" of q_proj = 300"},
           {{{"target_modules", 5}}, "must be a text or a list of texts"},
           {{{"lora_alpha", 1e300}}, "which is not a number of fp32"},
-          {{{"init_lora_weights", "pissa_niter_4"}}, "changes the model's own"}}) {
+          {{{"init_lora_weights", "PiSSA_niter_4"}}, "changes the model's own"}}) {
         describe(change);
         EXPECT_NE(refusal().find(word), std::string::npos) << refusal();
+    }
+}
+
+TEST_F(LoraRefusals, TakesEveryBeginningThatKeepsTheModel) {
+    for (const nlohmann::json& change : {nlohmann::json{{"init_lora_weights", true}},
+                                         {{"init_lora_weights", "gaussian"}},
+                                         {{"init_lora_weights", "eva"}},
+                                         {{"target_modules", nullptr}},
+                                         {{"target_modules", ".*(q|v)_proj"}}}) {
+        describe(change);
+        EXPECT_EQ(refusal(), "") << change;
     }
 }
 

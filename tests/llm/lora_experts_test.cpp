@@ -200,6 +200,14 @@ TEST_F(ExpertAdapters, RefusesExpertsThatTheModelLacks) {
               "");
 }
 
+TEST_F(ExpertAdapters, RefusesScalesThatAreNoNumbers) {
+    copy_golden("gpt_oss_experts", "\"lora_alpha\": 3", "\"lora_alpha\": 1e300");
+    EXPECT_EQ(
+        missing("model.layers.0.mlp.experts.gate_up_proj has the scale 5e+299, which is not a number of fp32",
+                refusal("gpt_oss")),
+        "");
+}
+
 TEST_F(ExpertAdapters, RefusesOtherShapes) {
     describe(3);
     write(module("model.layers.1.mlp.experts.2.up_proj", 64, 32, 3));

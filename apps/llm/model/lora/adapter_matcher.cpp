@@ -43,7 +43,7 @@ void AdapterMatcher::add(const std::string& module, const ModuleFactors& halves,
                          Factors& factors) {
     if (!halves.a || !halves.b) return report(module, fmt::format("has only lora_{}", halves.a ? "A" : "B"));
     if (gguf_ && module.ends_with(kStackEnding)) return add_stack(module, halves, scale, factors);
-    if (!sound(module, halves, halves.a->rows, scale)) return;
+    if (!usable(module, scale) || !sound(module, halves, halves.a->rows)) return;
     const std::string name = gguf_ ? module : canonical_name(module + ".weight", *model_.config().family);
     const std::vector<const ModelTensor*> matrices = matrices_of(name, halves.b->rows);
     if (matrices.empty()) return report(module, reason_of(name, halves.b->rows));
@@ -58,6 +58,7 @@ void AdapterMatcher::add(const std::string& module, const ModuleFactors& halves,
 }
 
 void AdapterMatcher::add(const ExpertParameter& parameter, double scale, Factors& factors) {
+    if (!usable(parameter.name, scale)) return;
     const ModelConfig& config = model_.config();
     const std::vector<const char*> kinds =
         parameter.down ? std::vector{"ffn_down"} : std::vector{"ffn_gate", "ffn_up"};
@@ -79,14 +80,14 @@ void AdapterMatcher::add_stack(const std::string& module, const ModuleFactors& h
     const std::size_t rank = halves.b->columns;
     if (halves.a->dimensions != 3 || halves.b->dimensions != 3)
         return report(module,
-                      "has factors that do not have three dimensions, of which the last counts experts");
+                      "needs lora_a and lora_b of three dimensions, the last of which counts experts");
     if (halves.a->outermost != experts || halves.b->outermost != experts)
         return report(module, fmt::format("has lora_a of {} experts and lora_b of {} where the model has {}",
                                           halves.a->outermost, halves.b->outermost, experts));
     if (halves.a->rows != experts * rank)
         return report(module, fmt::format("has lora_a of rank {} and lora_b of rank {}",
                                           halves.a->rows / experts, rank));
-    if (!sound(module, halves, rank, scale)) return;
+    if (!usable(module, scale) || !sound(module, halves, rank)) return;
     const std::size_t rows = halves.b->rows / experts;
     if (halves.a->columns != matrix->columns || rows != matrix->rows)
         return report(module, fmt::format("is for matrices of {} x {} where the model has {} x {}", rows,
@@ -110,13 +111,17 @@ void AdapterMatcher::report(const std::string& module, const std::string& what) 
     problems_.push_back(fmt::format("{} {}", printable(module), what));
 }
 
-// Reports factors of wrong types, of ranks that are too large or differ, and times what is no number.
-bool AdapterMatcher::sound(const std::string& module, const ModuleFactors& halves, std::size_t rank,
-                           double scale) {
+// Reports a scale that fp32 does not hold.
+bool AdapterMatcher::usable(const std::string& module, double scale) {
+    if (std::isfinite(static_cast<float>(scale))) return true;
+    report(module, fmt::format("has the scale {:g}, which is not a number of fp32", scale));
+    return false;
+}
+
+// Reports factors of wrong types, and of ranks that are too large or differ.
+bool AdapterMatcher::sound(const std::string& module, const ModuleFactors& halves, std::size_t rank) {
     const std::size_t reported = problems_.size();
-    if (!std::isfinite(static_cast<float>(scale)))
-        report(module, fmt::format("has the factor {:g}, which is not a number of fp32", scale));
-    else if (halves.a->element != StoredType::Weight || halves.b->element != StoredType::Weight)
+    if (halves.a->element != StoredType::Weight || halves.b->element != StoredType::Weight)
         report(module, "has factors that are not in F32, F16 or BF16");
     else if (rank > static_cast<std::size_t>(kMostLoraRank))
         report(module, fmt::format("has rank {}, the most is {}", rank, kMostLoraRank));
@@ -156,7 +161,7 @@ std::pair<std::vector<const ModelTensor*>, std::size_t> AdapterMatcher::parts_of
     return {std::move(parts), rows};
 }
 
-// Says why the model has no matrix of this canonical name, and so many rows, that an adapter can change.
+// Says why the model has no matrix of this canonical name that factors with these rows can change.
 std::string AdapterMatcher::reason_of(const std::string& name, std::size_t rows) const {
     if (const auto [parts, rows_of_parts] = parts_of(name); !parts.empty())
         return fmt::format("is for a matrix of {} rows where the model has {}", rows, rows_of_parts);

@@ -31,7 +31,8 @@ class AdapterMatcher {
     // Adds the factors of a matrix. Reports it and returns false if there are some already.
     bool put(const std::string& module, const std::string& matrix, LoraFactors found, Factors& factors);
     void report(const std::string& module, const std::string& what);
-    bool sound(const std::string& module, const ModuleFactors& halves, std::size_t rank, double scale);
+    bool usable(const std::string& module, double scale);
+    bool sound(const std::string& module, const ModuleFactors& halves, std::size_t rank);
     void add_stack(const std::string& module, const ModuleFactors& halves, double scale, Factors& factors);
     bool stacks(const std::string& module) const;
     const ModelTensor* find(const std::string& name) const;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -78,14 +79,16 @@ void check_supported(const JsonKeys& keys) {
                             "trainable_token_indices", "layer_replication", "use_qalora", "use_bdlora",
                             "kasa_config", "arrow_config", "alora_invocation_tokens"})
         if (is_set(keys.find(key))) keys.fail(fmt::format("\"{}\" is not supported", key));
-    // These begin with other weights than the model's. PEFT writes true here when it converts them.
+    // These begin with other weights than the model's. PEFT writes true here when it converts an adapter.
     const nlohmann::json* const begin = keys.find("init_lora_weights");
-    const std::string method = begin != nullptr && begin->is_string() ? begin->get<std::string>() : "";
+    std::string method = begin != nullptr && begin->is_string() ? begin->get<std::string>() : "";
+    for (char& c : method) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     for (const char* name : {"pissa", "olora", "corda", "loftq", "lora_ga"})
         if (method.starts_with(name))
             keys.fail(
                 fmt::format("\"init_lora_weights\": \"{}\" changes the model's own weights, which is not "
-                            "supported: save the adapter with path_initial_model_for_weight_conversion",
+                            "supported; PEFT can convert adapters of pissa, olora and corda "
+                            "(path_initial_model_for_weight_conversion)",
                             printable(method)));
 }
 
