@@ -23,7 +23,9 @@ class ModelKeys {
         add_heads();
         keys_.integer("vocab_size", config_.vocab);
         keys_.real("attention.layer_norm_rms_epsilon", config_.rms_eps);
-        if (config_.sliding_window > 0) keys_.integer("attention.sliding_window", config_.sliding_window);
+        const bool needed = config_.family->architecture == "gpt-oss";  // also where no layer slides
+        if (needed || config_.sliding_window > 0)
+            keys_.integer("attention.sliding_window", config_.sliding_window);
     }
 
     void add_heads() {
