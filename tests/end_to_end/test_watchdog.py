@@ -47,11 +47,12 @@ class HungSweeps(HungRanks):
         self.hang("hang:range=2", None, 0, "compute has not moved for", *SWEEP, *SHORT_COMPUTE)
 
     def test_a_long_range_that_moves_is_not_ended(self):
-        # One range of one point, many times as long as the deadline.
-        one = ("--set", "sweep.x.count=1", "--set", "sweep.y.count=1", "--set", "watchdog.compute_s=1")
+        # One range of one point, four times as long as the deadline or longer. It moves several times in a second, on a busy
+        # machine at least once.
+        one = ("--set", "sweep.x.count=1", "--set", "sweep.y.count=1", "--set", "watchdog.compute_s=2")
         steps, seconds = 100_000, 0
-        while seconds < 4:
-            steps *= 4
+        while seconds < 8:
+            steps *= 3
             begin = time.monotonic()
             self.voltpile("run", self.job, "--output", "a.h5", "--fresh", *one, "--set", f"integrate.steps={steps}",
                           "--set", "integrate.dt=1e-9")
