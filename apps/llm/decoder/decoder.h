@@ -42,7 +42,7 @@ struct DecoderSettings {
     // The most rows of a pass of the prediction layers or the EAGLE 3 head; 0: none uses this decoder. See
     // Decoder::hidden_rows().
     int prediction_rows = 0;
-    bool embeds_last = false;  // the last stage has the embedding too, for the prediction layers
+    bool embeds_last = false;  // the last stage has the embedding too, for what predicts there
     // The layers whose inputs an EAGLE 3 head reads, with prediction_rows; empty: no head uses this
     // decoder. On the last stage Decoder::fuse_with() must come before the first pass.
     std::vector<int> read_layers;

@@ -44,7 +44,7 @@ struct ReplicaRequest {
     // Speculate::Eagle: ModelFiles::eagle_head(). Outlives the replica.
     const ModelSource* draft = nullptr;
     std::vector<int> read_layers;  // for Speculate::Eagle: EagleHead::layers
-    // The last stage has the embedding too, for prediction layers without one of their own.
+    // The last stage has the embedding too, for prediction layers without one of their own and EAGLE 3 heads.
     bool embeds_last = false;
     int draft_tokens = 8;  // the most tokens guessed ahead for a sequence, if it speculates
 

@@ -117,8 +117,8 @@ template <WeightFormat format>
 constexpr bool loads_convert = simd_level != CpuLevel::Baseline &&
                                (format == WeightFormat::F16 || format == WeightFormat::BF16);
 
-// Multiplies rows of x, `together` at once, as long as there are so many, and advances to the others. first:
-// the weights still have to come from memory.
+// Multiplies groups of `together` rows of x and advances to the rows that are left. first: the weights still
+// have to come from memory.
 template <WeightFormat format, int weights, int together>
 VOLTPILE_INLINE void multiply_groups(Tile& tile, std::int64_t& rows, bool& first) {
     for (; rows >= together; rows -= together, first = false) {
@@ -197,8 +197,8 @@ void multiply_one_row(const Product& p) {
         multiply<format, 1, 1, true>(tile_at<format>(p, j, c));
 }
 
-// From so many rows on, expanding weights once is cheaper than in every tile, although panels go through the
-// second-level cache.
+// The fewest rows for which expanding weights once is cheaper than in every tile, although panels go through
+// the second-level cache.
 template <WeightFormat format>
 constexpr std::int64_t rows_for_panel = [] {
     constexpr std::int64_t never = INT64_MAX;

@@ -34,6 +34,14 @@ void transpose(const std::byte* from, std::size_t from_stride, std::byte* to, st
         std::memcpy(to + i * to_stride, &columns[i], sizeof columns[i]);
 }
 
+constexpr bool makes_units(WeightFormat format) {
+    const std::size_t bytes = info(format).block_bytes;
+    return (bytes - bytes % unit_bytes) % (together * unit_bytes) == 0 && bytes % unit_bytes < 3;
+}
+static_assert(makes_units(WeightFormat::Q8_0) && makes_units(WeightFormat::Q4_0) &&
+              makes_units(WeightFormat::MXFP4) && makes_units(WeightFormat::Q4_K) &&
+              makes_units(WeightFormat::Q5_K) && makes_units(WeightFormat::Q6_K));
+
 // A block of a matrix row by row, and the blocks that follow it. place(): of the unit at `offset` of row r's
 // block; `apart`: bytes between what transpose() takes as rows.
 template <class Byte>
@@ -56,7 +64,7 @@ struct StripBlocks {
     void advance(std::size_t block_bytes) { at += strip_rows * block_bytes; }
 };
 
-// short_bytes: of the unit that is shorter, 0 to 2; the others are a multiple of 4.
+// short_bytes: of the unit that is shorter, 0 to 2; there are 4, 8, 12... others, which makes_units checks.
 template <std::size_t short_bytes, class From, class To>
 void copy_blocks(const WeightFormatInfo& format, From from, To to, std::size_t rows, std::size_t columns) {
     const std::size_t short_offset = format.block_size == 32 ? 0 : format.block_bytes - short_bytes;

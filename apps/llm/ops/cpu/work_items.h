@@ -10,8 +10,8 @@
 namespace voltpile::llm {
 
 // Returns the matrix rows in one work item, of which the matrix has `matrix_rows`. rows: of x. With many rows
-// of x, at least a panel, because the kernel expands panels. With few, memory is what takes the time: as many
-// as leave each thread some sixteen items, so that all finish at about the same time, because the first
+// of x, as many as a panel has, because kernels expand panels. With few, memory is what takes the time: as
+// many as leave each thread some sixteen items, so that all finish at about the same time, because the first
 // weights of an item have not been prefetched.
 inline std::int64_t weights_of_item(std::int64_t matrix_rows, std::int64_t rows, int threads) {
     if (rows >= 8) return product_weights;
