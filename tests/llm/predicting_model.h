@@ -54,47 +54,35 @@ class PredictingModel {
     PredictingModel(const ModelSource& model, const ModelSource& layer, int ranks, const MakeOps& make_ops,
                     bool joint = false, const std::vector<int>& cuts = {})
         : layers(static_cast<int>(layer.config().layers)), team_(ranks), handed_(cuts.size()) {
-        const EagleHead* const head = eagle_head_of(layer.config());
-        const auto handed = [&](std::size_t stage) {
-            return stage < handed_.size() ? &handed_[stage] : nullptr;
-        };
+        DecoderSettings settings;
+        settings.ranks = ranks;
+        settings.pages = pool.pages();
+        settings.limits = {300, 8, 16, 300};
+        settings.prediction_rows = 300;
+        settings.embeds_last = true;
+        if (const EagleHead* const head = eagle_head_of(layer.config())) settings.read_layers = head->layers;
+        std::vector<float>* from = nullptr;
         for (std::size_t stage = 0; stage < cuts.size(); ++stage) {
-            Part& part = earlier_.emplace_back();
-            part.ops = make_ops();
-            part.links = std::make_unique<LocalLinks>(team_, 0, handed(stage - 1), handed(stage), joint);
-            DecoderSettings settings;
-            settings.layer_begin = stage > 0 ? cuts[stage - 1] : 0;
             settings.layer_end = cuts[stage];
-            settings.pages = pool.pages();
-            settings.limits = {300, 8, 16, 300};
-            settings.prediction_rows = 300;
-            if (head != nullptr) settings.read_layers = head->layers;
-            part.model = std::make_unique<Decoder>(model, *part.ops, *part.links, settings);
-            part.batch = std::make_unique<BatchBuffer>(*part.ops, settings.limits);
+            std::vector<float>* const to = &handed_[stage];
+            earlier_.push_back(
+                part_of(model, settings, make_ops, std::make_unique<LocalLinks>(team_, 0, from, to, joint)));
+            settings.layer_begin = cuts[stage];
+            from = to;
         }
+        settings.layer_end = static_cast<int>(model.config().layers);
         for (int rank = 0; rank < ranks; ++rank) {
-            Part& part = parts_.emplace_back();
-            part.ops = make_ops();
-            part.links = std::make_unique<LocalLinks>(team_, rank, handed(cuts.size() - 1), nullptr, joint);
-            DecoderSettings settings;
             settings.rank = rank;
-            settings.ranks = ranks;
-            settings.layer_begin = cuts.empty() ? 0 : cuts.back();
-            settings.embeds_last = true;
-            settings.layer_end = static_cast<int>(model.config().layers);
-            settings.pages = pool.pages();
-            settings.limits = {300, 8, 16, 300};
-            settings.prediction_rows = 300;
-            if (head != nullptr) settings.read_layers = head->layers;
-            part.model = std::make_unique<Decoder>(model, *part.ops, *part.links, settings);
-            const bool fuses = !std::exchange(settings.read_layers, {}).empty();
-            settings.layer_begin = 0;
-            settings.layer_end = layers;
-            settings.prediction_rows = 0;
-            settings.predicts_for = part.model.get();
-            part.layer = std::make_unique<Decoder>(layer, *part.ops, *part.links, settings);
-            if (fuses) part.model->fuse_with(*part.layer);
-            part.batch = std::make_unique<BatchBuffer>(*part.ops, settings.limits);
+            Part& part = parts_.emplace_back(part_of(
+                model, settings, make_ops, std::make_unique<LocalLinks>(team_, rank, from, nullptr, joint)));
+            DecoderSettings predicting = settings;
+            predicting.layer_begin = 0;
+            predicting.layer_end = layers;
+            predicting.read_layers.clear();
+            predicting.prediction_rows = 0;
+            predicting.predicts_for = part.model.get();
+            part.layer = std::make_unique<Decoder>(layer, *part.ops, *part.links, predicting);
+            if (!settings.read_layers.empty()) part.model->fuse_with(*part.layer);
         }
     }
 
@@ -119,6 +107,16 @@ class PredictingModel {
         std::unique_ptr<Decoder> model, layer;
         std::unique_ptr<BatchBuffer> batch;
     };
+
+    static Part part_of(const ModelSource& model, const DecoderSettings& settings, const MakeOps& make_ops,
+                        std::unique_ptr<DecoderLinks> links) {
+        Part part;
+        part.ops = make_ops();
+        part.links = std::move(links);
+        part.model = std::make_unique<Decoder>(model, *part.ops, *part.links, settings);
+        part.batch = std::make_unique<BatchBuffer>(*part.ops, settings.limits);
+        return part;
+    }
 
     template <class Choose>
     std::vector<float> run(const Batch& batch, const Choose& choose) {
