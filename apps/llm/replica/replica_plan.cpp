@@ -31,8 +31,8 @@ constexpr int kWidest = 16;  // the widest tensor parallelism that messages sugg
 constexpr int kUsualRows = 512, kMostRows = 8192;
 constexpr double kShareOfCacheForRows = 0.05, kLongestPass_s = 1;
 
-// Advises on ranks whose cores are of several NUMA nodes; empty if there are none in teams. Their weights lie
-// in the memory of all these nodes, whichever of their cores reads them.
+// Returns a warning about the first rank that computes on cores of several NUMA nodes, or an empty text. The
+// memory of each of these nodes has a part of its weights, and its cores read all parts.
 std::string advice_on_numa_nodes(const Plan& plan) {
     const auto computes = [&](std::size_t rank) {
         return plan.teams.places[rank].replica >= 0 && plan.ranks[rank].gpu < 0;
@@ -219,8 +219,6 @@ class ReplicaPlanner {
                                                     count_text(request_.context)));
         out.plan.warnings.insert(out.plan.warnings.end(), out.plan.teams.notes.begin(),
                                  out.plan.teams.notes.end());
-        if (auto advice = advice_on_numa_nodes(out.plan); !advice.empty())
-            out.plan.warnings.push_back(std::move(advice));
         if (layout_of(out.plan) == WeightLayout::Gpu) out.experts_on_host = experts_on_host;
         room_.cut(out);
         if (streams && out.experts_on_host > 0 && !request_.batch_invariant) {
@@ -280,6 +278,8 @@ class ReplicaPlanner {
 
     ReplicaPlan finished(ReplicaPlan plan) const {
         plan = with_rows(with_cache(std::move(plan)));
+        if (auto advice = advice_on_numa_nodes(plan.plan); !advice.empty())
+            plan.plan.warnings.push_back(std::move(advice));
         add_estimates(plan, points_, room_, model_.config(), weights_);
         return plan;
     }

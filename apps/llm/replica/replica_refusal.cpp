@@ -30,11 +30,11 @@ int enough_processors(const ReplicaPlan& like, const ReplicaRoom& room, std::int
 
 // Returns the billions of parameters of a larger or smaller model like this one that would fit beside the
 // same cache; 0 if there is no room for weights at all.
-double largest_model(const ReplicaPlan& plan, const ReplicaRoom& room, const WeightBytes& weights) {
-    const std::vector<double> capacities = room.capacities(plan);
+double largest_model(const ReplicaPlan& plan, const std::vector<double>& capacities, std::uint64_t tokens,
+                     const WeightBytes& weights) {
     double share = std::numeric_limits<double>::infinity();
     for (std::size_t s = 0; s < capacities.size(); ++s) {
-        const auto cache = static_cast<double>(plan.stages[s].kv_per_token * room.tokens());
+        const auto cache = static_cast<double>(plan.stages[s].kv_per_token * tokens);
         share = std::min(share, (capacities[s] - cache) / static_cast<double>(plan.stages[s].weights));
     }
     return share > 0 ? share * static_cast<double>(weights.weights) / 1e9 : 0;
@@ -79,7 +79,7 @@ void refuse(const ReplicaPlan& plan, const std::optional<ReplicaPlan>& all_on_ho
                               : 0;
         count > ranks_of(plan))
         ways.push_back(fmt::format("on {} {}", count, gpu ? "such GPUs" : "ranks with this much each"));
-    if (const double most = largest_model(plan, room, weights); most > 0)
+    if (const double most = largest_model(plan, capacities, room.tokens(), weights); most > 0)
         ways.push_back(
             fmt::format("with a model of at most {:.3g} billion parameters in this precision", most));
     throw MachineError(fmt::format(
