@@ -22,8 +22,8 @@ class StateFusion {
     bool reads(int layer) const;
     // Enqueues a copy of the input of a layer that reads() is true for.
     void take(int layer, HiddenRows state);
-    // The states of a pass that the stages before layer `end` have taken, (rows, layers * hidden), to hand
-    // them on; those of later layers are undefined. Without data if there are none.
+    // Returns the states to hand on to the stage that begins at layer `end`, (rows, layers * hidden). Those
+    // of later layers are undefined. If no layer before `end` is read, data is nullptr.
     HiddenRows taken_before(int end, std::int64_t rows) const;
     // Enqueues the product, for passes that have taken all layers. Returns (rows, hidden), valid until the
     // next call.
