@@ -30,13 +30,15 @@ constexpr Product products[] = {{"qkv", qkv_width, hidden, false},
                                 {"down", hidden, inner, false},
                                 {"head", vocabulary, hidden, false}};
 
-void bench_products(Bench& bench, double read_gbs) {
-    const std::vector<int> rows = {1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 512};
+// only: the name of a format, or empty for all.
+void bench_products(Bench& bench, double read_gbs, std::string_view only) {
+    const std::vector<int> rows = {1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 160, 192, 256, 384, 512, 1024, 4096};
     for (const WeightFormat format :
          {WeightFormat::Q8_0, WeightFormat::Q5_K, WeightFormat::Q6_K, WeightFormat::Q4_K,
           WeightFormat::IQ4_XS, WeightFormat::IQ4_NL, WeightFormat::NF4, WeightFormat::Q3_K,
           WeightFormat::Q2_K, WeightFormat::Q5_1, WeightFormat::IQ3_S, WeightFormat::IQ2_S,
           WeightFormat::F16}) {
+        if (!only.empty() && name(format) != only) continue;
         std::vector<double> pass(rows.size());
         std::string header;
         for (const int r : rows) header += fmt::format("{:>16}", fmt::format("{} rows", r));
@@ -235,8 +237,10 @@ void bench_pass(Bench& bench, WeightFormat format, WeightFormat better) {
 
 int main(int argc, char** argv) {
     try {
-        // bench_llm_ops [all | pass | small | attention | latent | products | experts] [batch-invariant]
-        Bench bench(argc > 2 && std::string_view(argv[2]) == "batch-invariant");
+        // bench_llm_ops [all | pass | small | attention | latent | products | experts] [batch-invariant |
+        // FORMAT]
+        const std::string_view option = argc > 2 ? argv[2] : "";
+        Bench bench(option == "batch-invariant");
         // The operations mostly read, so the reference is the read rate; a copy has a lower rate.
         const double rate = gpu_read_rate(0, std::int64_t{1} << 30, bench.ops->stream()) / 1e9;
         fmt::print("{}: reads {:.0f} GB/s\n", bench.ops->describe(), rate);
@@ -248,7 +252,8 @@ int main(int argc, char** argv) {
         if (what == "all" || what == "small") bench_small(bench);
         if (what == "all" || what == "attention") bench_attention(bench, rate);
         if (what == "all" || what == "latent") bench_latent(bench, rate);
-        if (what == "all" || what == "products") bench_products(bench, rate);
+        if (what == "all" || what == "products")
+            bench_products(bench, rate, option == "batch-invariant" ? "" : option);
         if (what == "all" || what == "experts") bench_experts(bench, rate);
     } catch (const std::exception& error) {
         fmt::print(stderr, "{}\n", error.what());

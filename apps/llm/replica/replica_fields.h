@@ -52,7 +52,8 @@ inline constexpr std::array kReplicaFields{
     ReplicaField{"batch_invariant", &ReplicaRequest::batch_invariant, 0, 0, 0, false,
                  "on GPUs: compute each sequence to the same bits whatever else is in the batch, as CPUs "
                  "always do. Prompts then take a tenth longer, on H100 and "
-                 "H200 twice as long, a single sequence a quarter longer; with latent attention (DeepSeek) "
+                 "H200 two to three times as long, a single sequence a quarter longer; with latent attention "
+                 "(DeepSeek) "
                  "everything several times as long"},
     ReplicaField{"draft_tokens", &ReplicaRequest::draft_tokens, 1, 64, 8, false,
                  "the most tokens guessed ahead for a sequence in a pass, if tokens are guessed; fewer where "

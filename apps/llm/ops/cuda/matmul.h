@@ -1,8 +1,11 @@
-// Matrix products on the GPU. The algorithm depends on the number of rows of x: up to matvec_rows a
-// matrix-vector product; then tiles on tensor cores, which compute capability 9.0 makes wide from
-// least_wide_rows on if weights are quantized; otherwise, above most_kernel_rows() cuBLAS, for which
-// quantized weights are first dequantized to fp16 in memory. A row's result is bit-identical for any number
-// of rows in matrix-vector products, and in tiles, other than wide ones, with the same number of workers.
+// Matrix products on the GPU. The algorithm depends on the number of rows of x:
+//   up to matvec_rows         matrix-vector products
+//   up to most_kernel_rows()  tiles on tensor cores
+//   more                      cuBLAS, for which quantized weights are first dequantized to fp16 in memory
+// On compute capability 9.0, products of quantized weights have wide tiles from least_wide_rows on, and
+// integer ones from least_int8_rows on (sm90/int8_tiles.h), instead of cuBLAS. A row's result is
+// bit-identical for any number of rows in matrix-vector products, and in tiles, other than those, with the
+// same number of workers.
 #pragma once
 
 #include <cstddef>
@@ -83,10 +86,9 @@ void launch_tiles(const MatmulArgs& args, const Stream& stream);
 constexpr int tile_blocks_each = 2;  // blocks of tiles on a multiprocessor
 
 // The same with pieces of up to wide_rows rows, for quantized weights, on GPUs of compute capability 9.0 that
-// have `multiprocessors`, if VOLTPILE_SM90 is 1. Faster than tiles from least_wide_rows rows on; layers are
-// faster than with cuBLAS for any number of rows, single products up to 15 % slower (measured). Does not use
-// args.workers. scratch_bytes: of args.scratch. Blocks wait for each other, so all must run at once: no two
-// wide products may run on a GPU at the same time. Throws DeviceError if one piece does not fit.
+// have `multiprocessors`, if VOLTPILE_SM90 is 1. Faster than tiles from least_wide_rows rows on (measured).
+// Does not use args.workers. scratch_bytes: of args.scratch. Blocks wait for each other, so all must run at
+// once: no two wide products may run on a GPU at the same time. Throws DeviceError if one piece does not fit.
 constexpr int wide_rows = 256, least_wide_rows = 65;
 void launch_wide_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int multiprocessors,
                        const Stream& stream);

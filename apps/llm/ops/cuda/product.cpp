@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "llm/ops/cuda/cuda_ops.h"
 #include "llm/ops/cuda/rows.h"
+#include "llm/ops/cuda/sm90/int8_tiles.h"
 #include "llm/ops/cuda/tiles.h"
 
 namespace voltpile::llm {
@@ -192,6 +193,8 @@ void CudaProduct::by_kernels(MatmulArgs& args, std::size_t used) {
         return launch_matvec(args, multiprocessors_, stream_);
     }
 #if VOLTPILE_SM90
+    if (wide_tiles_ && takes_int8_tiles(args))
+        return launch_int8_tiles(args, room, multiprocessors_, stream_);
     if (wide_tiles_ && args.rows >= least_wide_rows && args.matrix[0].format != WeightFormat::F16)
         return launch_wide_tiles(args, room, multiprocessors_, stream_);
 #endif

@@ -65,7 +65,7 @@ class CudaProduct {
     const Stream& stream_;
     std::span<std::uint8_t> scratch_;
     int multiprocessors_;
-    bool wide_tiles_;  // see launch_wide_tiles()
+    bool wide_tiles_;  // the kernels in sm90 may run
     bool batch_invariant_;
     float limit_;
     DeviceBuffer<int> counters_;

@@ -1,7 +1,7 @@
 // How a matrix product is shared out: tiles of weights, cut into steps of columns, and workers that have
 // equal runs of all steps, one after the other. So all end together, whatever the matrix. The last
 // worker to finish sums up a tile that several workers share, in the order of its columns; in wide products
-// each of them sums up a part (SharedTile).
+// and those of integers each of them sums up a part (SharedTile).
 #pragma once
 
 #include "device/launch.cuh"
@@ -19,6 +19,7 @@ struct TilePlace {
 template <bool gated, int weights = tile_weights>
 __device__ TilePlace place_of(const TileArgs& args, int tile) {
     const MatmulArgs& a = args.matmul;
+    tile += args.begin;
     TilePlace place{a.matrix[0], a.matrix[1], a.out_begin[0], tile * (gated ? weights / 2 : weights)};
     // One by one: an index that is not known before would put all of them into local memory.
 #pragma unroll

@@ -31,8 +31,9 @@ struct TileArgs {
     MatmulArgs matmul;
     int first_tile[4];  // of each matrix
     int tiles;
-    int steps;   // of a tile
-    int pieces;  // of the rows of x: blocks are worker 0's, one for each piece, then worker 1's
+    int steps;      // of a tile
+    int pieces;     // of the rows of x: blocks are worker 0's, one for each piece, then worker 1's
+    int begin = 0;  // the first tile of the launch, from which kernels count; first_tile does not
 };
 // Returns the division for pieces of piece_rows rows of x and tiles of `weights` rows of weights.
 TileArgs tile_args(const MatmulArgs& args, int piece_rows, int weights = tile_weights);

@@ -1,9 +1,16 @@
-// Where the sums of a tile of wide_product() go.
+// Where the sums of a tile go. Shape: see shared_tile.cuh.
 #pragma once
 
-#include "llm/ops/cuda/sm90/wide_stages.cuh"
+#include "llm/ops/cuda/sm90/warpgroup.cuh"
+#include "llm/ops/cuda/tiles.cuh"
 
 namespace voltpile::llm {
+
+// The rows of the tile that a warp multiplies: 16, or 8 of the gate and as many of up.
+template <bool gated, int slabs>
+__device__ __forceinline__ int first_row_of(int warp, int slab) {
+    return ((warp / 4 * slabs + slab) * 4 + warp % 4) * (gated ? 8 : 16);
+}
 
 // Transposes 8 x 8 numbers of fp16, of which lane l holds those of row l / 4 in columns l % 4 * 2 and the
 // next. All lanes of the warp call it.

@@ -105,10 +105,10 @@ __device__ __forceinline__ void give_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));
 }
 
-// Describes a matrix in shared memory to a product: blocks of 8 rows of 64 halves (128 bytes), whose 16-byte
+// Describes a matrix in shared memory to a product: blocks of 8 rows of 128 bytes (64 halves), whose 16-byte
 // pieces are permuted by swizzled(). Blocks begin at multiples of 1024 bytes and follow each other down the
 // rows. For a product over the rows, chunk_bytes is the distance between chunks of 64 columns.
-__device__ __forceinline__ std::uint64_t describe(const __half* shared, int chunk_bytes = 16) {
+__device__ __forceinline__ std::uint64_t describe(const void* shared, int chunk_bytes = 16) {
     constexpr std::uint64_t swizzle_of_128_bytes = 1;
     constexpr std::uint64_t block_bytes = 1024;
     return (shared_address(shared) & 0x3ffff) >> 4 | static_cast<std::uint64_t>(chunk_bytes >> 4) << 16 |

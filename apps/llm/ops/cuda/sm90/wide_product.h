@@ -5,11 +5,14 @@
 
 namespace voltpile::llm {
 
+// Of one launch: with more pieces the multiprocessors would not divide evenly among them.
+constexpr int most_pieces = 16;
+
 // The shape of a block's tile: 128 or 256 rows of weights, and as many rows of x as keep its sums in
 // registers.
 template <int slab_count>
-struct WideShape {
-    static constexpr int slabs = slab_count;  // of 64 rows of weights, of each of two warpgroups
+struct WideShape {  // see shared_tile.cuh
+    static constexpr int warpgroups = 2, threads = 128 * warpgroups, slabs = slab_count;
     static constexpr int weights = 128 * slabs, rows = 256 / slabs;
 };
 

@@ -6,14 +6,15 @@
 
 #include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/grids/table.cuh"
+#include "llm/ops/cuda/sm90/shared_tile.cuh"
+#include "llm/ops/cuda/sm90/stage_ring.cuh"
 #include "llm/ops/cuda/sm90/tensor_map.h"
-#include "llm/ops/cuda/sm90/warpgroup.cuh"
 #include "llm/ops/cuda/sm90/wide_product.h"
 #include "llm/ops/cuda/staged_weights.cuh"
 
 namespace voltpile::llm {
 
-constexpr int multiplying_threads = 2 * warpgroup_threads;
+constexpr int multiplying_threads = WideShape<1>::threads;
 constexpr int wide_threads = multiplying_threads + warpgroup_threads;
 // Registers of a thread. Together they equal what the block starts with.
 constexpr int multiplying_registers = 232, copying_registers = 40;
@@ -26,19 +27,6 @@ constexpr bool swizzles_quants = StagedBytes<format>::row == 128;
 struct WideArgs {
     TileArgs tiles;
     CUtensorMap quants[3], high[3];  // of the matrices; high: if the format has it
-};
-
-// The steps of a block: `count` from step `begin` of tile `tile` on.
-struct WideRun {
-    int worker, piece, tile, begin, count;
-    __device__ explicit WideRun(const TileArgs& args)
-        : worker(static_cast<int>(blockIdx.x) / args.pieces),
-          piece(static_cast<int>(blockIdx.x) % args.pieces) {
-        const std::int64_t first = first_step(args, worker);
-        tile = static_cast<int>(first / args.steps);
-        begin = static_cast<int>(first % args.steps);
-        count = static_cast<int>(first_step(args, worker + 1) - first);
-    }
 };
 
 // A step of weights: planes as in DeviceMatrix, of a matrix of Shape::weights rows and 128 columns. They come
@@ -56,18 +44,6 @@ struct alignas(1024) WideStage {
     // Bytes of a stage that bulk copies bring.
     static constexpr int bulk_bytes =
         Shape::weights * Bytes::row + pairs * (Bytes::pair_quants + Bytes::high);
-};
-
-template <int count>
-struct RingBarriers {
-    static constexpr int stages = count;
-    PhaseBarrier full[count], empty[count];
-    __device__ void start(int filling) {
-        for (int i = 0; i < count; ++i) {
-            full[i].start(filling);
-            empty[i].start(multiplying_threads / 32);
-        }
-    }
 };
 
 // As many stages as fit.
@@ -88,55 +64,13 @@ struct WideShared {
     // All threads call it.
     __device__ void start() {
         if (threadIdx.x == 0) {
-            x_ring.start(1);
-            weights_ring.start(warpgroup_threads);
+            x_ring.start(1, multiplying_threads / 32);
+            weights_ring.start(warpgroup_threads, multiplying_threads / 32);
             show_to_products();
         }
         __syncthreads();
     }
 };
-
-// A place in a ring and the parity of its phases.
-template <int stages>
-struct RingPlace {
-    int at = 0, parity = 0;
-    __device__ __forceinline__ void advance() {
-        const bool around = ++at == stages;
-        at = around ? 0 : at;
-        parity ^= around ? 1 : 0;
-    }
-};
-
-// What a multiplying warp sees of a ring: the stage in use and the one before, from which products may still
-// read.
-template <class Barriers>
-class RingReader {
-  public:
-    __device__ explicit RingReader(Barriers& barriers) : barriers_(barriers) {}
-    // Waits for the next stage and returns its number.
-    __device__ __forceinline__ int take() {
-        before_ = in_use_;
-        in_use_ = next_.at;
-        barriers_.full[in_use_].wait(next_.parity);
-        next_.advance();
-        return in_use_;
-    }
-    // The warp no longer reads the stage before.
-    __device__ __forceinline__ void release_before() {
-        barriers_.empty[max(before_, 0)].arrive_if(before_ >= 0 && threadIdx.x % 32 == 0);
-    }
-
-  private:
-    Barriers& barriers_;
-    RingPlace<Barriers::stages> next_;
-    int in_use_ = -1, before_ = -1;
-};
-
-// The rows of the tile that a warp multiplies: 16, or 8 of the gate and as many of up.
-template <bool gated, int slabs>
-__device__ __forceinline__ int first_row_of(int warp, int slab) {
-    return ((warp / 4 * slabs + slab) * 4 + warp % 4) * (gated ? 8 : 16);
-}
 
 // Reads unit lane % 4 of the warp's rows lane / 4 and lane / 4 + 8, which are of the gate and of up if gated.
 template <WeightFormat format, bool gated, class Shape>
@@ -172,7 +106,7 @@ class StageSource {
     using Stage = typename Shared::Stage;
 
   public:
-    __device__ StageSource(const WideArgs& args, const WideRun& run, Shared& shared)
+    __device__ StageSource(const WideArgs& args, const TileRun& run, Shared& shared)
         : args_(args), shared_(shared), tile_(run.tile), step_(run.begin), chunk_(2 * run.begin) {
         x_ = static_cast<const __half*>(args.tiles.matmul.x) +
              static_cast<std::int64_t>(run.piece) * args.tiles.steps * (2 * x_halves);

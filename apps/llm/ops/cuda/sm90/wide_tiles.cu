@@ -45,8 +45,6 @@ void arrange(const void* x, int rows, int columns, int piece_rows, void* out, co
         stream, static_cast<const __half*>(x), rows, columns, piece_rows, static_cast<__half*>(out));
 }
 
-constexpr int most_pieces = 16;  // of one launch
-
 // The shape of tiles: as few rows of x as take all, because more weights then share each x that is read.
 struct Division {
     int slabs, weights, piece_rows;
@@ -83,7 +81,6 @@ void launch_wide_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int mu
                pieces(rows, piece_rows) <= multiprocessors &&
                tiles.tiles * pieces(rows, piece_rows) <= most_tiles;
     };
-    // With more pieces the multiprocessors would not divide evenly among them.
     const int all = pieces(args.rows, piece_rows), launches = (all + most_pieces - 1) / most_pieces;
     int each = (all + launches - 1) / launches * piece_rows;
     while (each > 0 && !fits(each)) each -= piece_rows;
