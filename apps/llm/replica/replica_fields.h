@@ -53,8 +53,7 @@ inline constexpr std::array kReplicaFields{
                  "on GPUs: compute each sequence to the same bits whatever else is in the batch, as CPUs "
                  "always do. Prompts then take a tenth longer, on H100 and "
                  "H200 two to three times as long, a single sequence a quarter longer; with latent attention "
-                 "(DeepSeek) "
-                 "everything several times as long"},
+                 "(DeepSeek) everything several times as long"},
     ReplicaField{"draft_tokens", &ReplicaRequest::draft_tokens, 1, 64, 8, false,
                  "the most tokens guessed ahead for a sequence in a pass, if tokens are guessed; fewer where "
                  "guesses are often wrong or a pass with more rows takes longer than it saves"},

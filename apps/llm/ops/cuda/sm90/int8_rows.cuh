@@ -17,15 +17,14 @@ __device__ __forceinline__ uint4 eight_of_row(const __half* row, int columns, in
     return column < columns ? *reinterpret_cast<const uint4*>(row + column) : make_uint4(0, 0, 0, 0);
 }
 
-// largest[row][step] = the largest magnitude of a step of a row, as the bits of a half: they are ordered as
-// the numbers are, and NaN comes last. x: fp16 (rows, columns). factors[piece][step], zeros before: the
-// largest share that a row's number of the step has in the largest of the row. Grid: (rows). Shared memory: a
-// word for each step.
+// largest[row][step] = the largest magnitude of a step of a row, as the bits of a half. x: fp16 (rows,
+// columns). factors[piece][step], zeros before: the largest share that a row's number of the step has in the
+// largest of the row. Grid: (rows). Shared memory: a word for each step.
 __global__ void __launch_bounds__(quantizing_threads)
     measure_rows(const __half* x, int columns, int steps, std::uint16_t* largest, std::uint32_t* factors) {
     begin_after_earlier_kernels();
     constexpr int groups = quantizing_threads / step_lanes;
-    constexpr std::uint32_t magnitudes = 0x7fff7fff;
+    constexpr std::uint32_t magnitudes = magnitudes_of_two;
     extern __shared__ std::uint32_t of_step[];
     __shared__ std::uint32_t of_row;
     const int lane = static_cast<int>(threadIdx.x) % step_lanes;
@@ -39,7 +38,7 @@ __global__ void __launch_bounds__(quantizing_threads)
         const uint4 v = eight_of_row(from, columns, step, lane);
         const std::uint32_t two = __vmaxu2(__vmaxu2(v.x & magnitudes, v.y & magnitudes),
                                            __vmaxu2(v.z & magnitudes, v.w & magnitudes));
-        std::uint32_t one = max(two & 0xffff, two >> 16);
+        std::uint32_t one = larger_of(two);
 #pragma unroll
         for (int i = step_lanes / 2; i > 0; i /= 2) one = max(one, __shfl_xor_sync(0xffffffffu, one, i));
         if (lane == 0 && step < steps) {
@@ -50,12 +49,11 @@ __global__ void __launch_bounds__(quantizing_threads)
     }
     if (lane == 0) atomicMax(&of_row, most);
     __syncthreads();
-    const float inverse = 1 / __half2float(__ushort_as_half(static_cast<unsigned short>(of_row)));
+    const float inverse = 1 / half_of(of_row);
     if (of_row == 0 || !isfinite(inverse) || inverse == 0) return;  // such rows do not change the factors
     std::uint32_t* to = factors + static_cast<std::int64_t>(row / Int8Shape::rows) * steps;
     for (int step = static_cast<int>(threadIdx.x); step < steps; step += quantizing_threads) {
-        const float share =
-            __half2float(__ushort_as_half(static_cast<unsigned short>(of_step[step]))) * inverse;
+        const float share = half_of(of_step[step]) * inverse;
         atomicMax(&to[step], __float_as_uint(share));
     }
 }
@@ -85,7 +83,7 @@ __global__ void __launch_bounds__(quantizing_threads)
     for (int step = static_cast<int>(threadIdx.x); step < steps; step += quantizing_threads) {
         const std::uint16_t bits = largest[static_cast<std::int64_t>(row) * steps + step];
         finite = finite && bits < 0x7c00;
-        scale = fmaxf(scale, __half2float(__ushort_as_half(bits)) / factor_of(step));
+        scale = fmaxf(scale, half_of(bits) / factor_of(step));
     }
     atomicMax(&bits_of_scale, finite ? __float_as_uint(scale) : 0x7fffffffu);
     __syncthreads();

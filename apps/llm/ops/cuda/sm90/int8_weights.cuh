@@ -21,15 +21,6 @@ __device__ __forceinline__ float largest_of_step(float magnitude) {
     for (int i = 1; i < 4; i *= 2) bits = max(bits, __shfl_xor_sync(0xffffffffu, bits, i));
     return __uint_as_float(bits);
 }
-// Returns the larger magnitudes of the halves in both words, as bits, which are ordered as the numbers are;
-// NaN comes last.
-__device__ __forceinline__ std::uint32_t larger_halves(std::uint32_t magnitudes, std::uint32_t two) {
-    return __vmaxu2(magnitudes, two & 0x7fff7fff);
-}
-__device__ __forceinline__ float larger_of(std::uint32_t magnitudes) {
-    const std::uint32_t bits = max(magnitudes & 0xffff, magnitudes >> 16);
-    return __half2float(__ushort_as_half(static_cast<unsigned short>(bits)));
-}
 
 // Rounds a thread's unit of Q8_0 to word and returns the scale. Adding 1.5 * 2^10 to fp16 leaves the integer
 // in the low bits.
@@ -42,9 +33,10 @@ __device__ __forceinline__ float round_integers(const Raw& raw, std::uint32_t (&
         bytes_minus<128>(::voltpile::llm::word(raw.quants[i / 4], i % 4) ^ 0x80808080u, whole[i]);
 #pragma unroll
         for (const __half2& two : whole[i])
-            magnitudes = larger_halves(magnitudes, reinterpret_cast<const std::uint32_t&>(two));
+            magnitudes =
+                __vmaxu2(magnitudes, reinterpret_cast<const std::uint32_t&>(two) & magnitudes_of_two);
     }
-    const float d = __half2float(raw.d), scale = largest_of_step(d * larger_of(magnitudes)) / 127;
+    const float d = __half2float(raw.d), scale = largest_of_step(d * half_of(larger_of(magnitudes))) / 127;
     const __half2 quotient = __float2half2_rn(scale > 0 ? d / scale : 0), middle = __float2half2_rn(1536);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
@@ -70,9 +62,10 @@ __device__ __forceinline__ float round_unit(const typename RowUnit<format>::Raw&
             halves[q] = RowUnit<format>::halves(raw, q);
 #pragma unroll
             for (int i = 0; i < 4; ++i)
-                magnitudes = larger_halves(magnitudes, ::voltpile::llm::word(halves[q], i));
+                magnitudes = __vmaxu2(magnitudes, ::voltpile::llm::word(halves[q], i) & magnitudes_of_two);
         }
-        const float scale = largest_of_step(larger_of(magnitudes)) / 127, inverse = scale > 0 ? 1 / scale : 0;
+        const float scale = largest_of_step(half_of(larger_of(magnitudes))) / 127,
+                    inverse = scale > 0 ? 1 / scale : 0;
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
             const float2 a = floats_of(::voltpile::llm::word(halves[i / 2], i % 2 * 2)),
