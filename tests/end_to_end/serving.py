@@ -9,6 +9,12 @@ from tiny_model import MODELS
 
 MODEL = MODELS / "tiny-q8_0.gguf"
 
+# What keeps a server busy. LONG is a stream of nearly as many events as a client may leave unread; without a stream,
+# ENDLESS takes minutes. Both need LONG_CONTEXT.
+LONG_CONTEXT = ("--context", 60000)
+LONG = {"prompt": "And", "max_tokens": 1000, "n": 4, "ignore_eos": True, "temperature": 1, "seed": 3, "stream": True}
+ENDLESS = {**LONG, "max_tokens": 50000, "n": 64, "stream": False}
+
 
 class Answer:
     def __init__(self, response):
@@ -56,11 +62,16 @@ class ServeCase(Case):
         connection.request("GET", path, headers=headers)
         return Answer(connection.getresponse())
 
-    def open_post(self, path, body, headers={}):
-        """Sends a request and returns the response, whose body may still be on its way."""
+    def send_post(self, path, body, headers={}):
+        """Sends a request and returns the connection; closing it is how the client leaves."""
         connection = self.connection()
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         connection.request("POST", path, data, {"Content-Type": "application/json", **headers})
+        return connection
+
+    def open_post(self, path, body, headers={}):
+        """Sends a request and returns the response, whose body may still be on its way."""
+        connection = self.send_post(path, body, headers)
         response = connection.getresponse()
         response.leave = connection.close
         return response

@@ -8,12 +8,11 @@ import unittest
 
 import jsonschema
 from harness import BAD_INPUT, CANNOT_RUN, PATIENCE, STOPPED
-from serving import MODEL, ServeCase, events
+from serving import ENDLESS, LONG, LONG_CONTEXT, MODEL, Answer, ServeCase, events
 from tiny_model import EXPECTED, MODELS
 
 GREEDY = EXPECTED["q8_0"]["greedy"]
 CHAT = json.loads((MODELS / "chat_expected.json").read_text())
-LONG = {"prompt": "And", "max_tokens": 500, "ignore_eos": True, "temperature": 1, "seed": 3}
 
 
 def completion(wanted, **more):
@@ -259,15 +258,6 @@ class Answers(ServeCase):
                               capture_output=True, timeout=120 * PATIENCE, check=True)
         self.assertEqual(json.loads(done.stdout)["choices"][0]["text"], GREEDY[0]["text"])
 
-    def test_a_client_that_leaves_frees_its_pages(self):
-        response = self.open_post("/v1/completions", {**LONG, "stream": True})
-        next(events(response))
-        self.wait_for_metric("vllm:num_requests_running", 1)
-        response.leave()
-        self.wait_for_metric("vllm:num_requests_running", 0)
-        self.assertEqual(self.metric("vllm:request_success_total", 'finished_reason="abort"'), 1)
-        self.assertEqual(self.metric("vllm:kv_cache_usage_perc"), 0)
-
     def test_many_streams_are_not_mixed_up(self):
         texts = {}
 
@@ -285,6 +275,22 @@ class Answers(ServeCase):
 
 
 class Limits(ServeCase):
+    def test_a_client_that_leaves_frees_its_pages(self):
+        self.serve("--sequences", 4, *LONG_CONTEXT)
+        for kind in ("streamed", "whole"):
+            with self.subTest(kind=kind):
+                if kind == "streamed":
+                    response = self.open_post("/v1/completions", LONG)
+                    next(events(response))
+                    leave = response.leave
+                else:
+                    leave = self.send_post("/v1/completions", ENDLESS).close
+                    self.wait_for_metric("vllm:num_requests_running", 4)
+                leave()
+                self.wait_for_metric("vllm:num_requests_running", 0)
+                self.assertEqual(self.metric("vllm:kv_cache_usage_perc"), 0)
+        self.assertEqual(self.metric("vllm:request_success_total", 'finished_reason="abort"'), LONG["n"] + ENDLESS["n"])
+
     def test_keys(self):
         keys = self.write("keys.txt", "# of the lab\nalpha\nbeta\n")
         self.serve("--api-key-file", keys)
@@ -296,42 +302,34 @@ class Limits(ServeCase):
             self.assertEqual(self.post("/v1/completions", completion(GREEDY[0]), headers).status, 200)
 
     def test_a_full_queue_answers_429(self):
-        self.serve("--sequences", 1, "--queue", 1)
-        streams = [self.open_post("/v1/completions", {**LONG, "stream": True})]
-        next(events(streams[0]))
-        waiting = threading.Thread(target=lambda: streams.append(self.open_post("/v1/completions", {**LONG, "stream": True})))
-        waiting.start()
-        self.wait_for_metric("vllm:num_requests_waiting", 1)
+        self.serve("--sequences", 1, "--queue", 1, *LONG_CONTEXT)
+        clients = []
+        for name in ("running", "waiting"):
+            clients.append(self.send_post("/v1/completions", {**ENDLESS, "n": 1}))
+            self.wait_for_metric(f"vllm:num_requests_{name}", 1)
         answer = self.post("/v1/completions", completion(GREEDY[0]))
         self.assertEqual((answer.status, answer.json["error"]["code"]), (429, "queue_full"))
         self.assertGreater(int(answer.headers["Retry-After"]), 0)
-        streams[0].leave()
-        waiting.join()
-        streams[1].leave()
+        for client in clients:
+            client.close()
 
     def test_a_key_fills_its_own_queue_only(self):
         keys = self.write("keys.txt", "alpha\nbeta lab weight=2\n")
-        self.serve("--api-key-file", keys, "--sequences", 1, "--queue", 1)
+        self.serve("--api-key-file", keys, "--sequences", 1, "--queue", 1, *LONG_CONTEXT)
         alpha, beta = ({"Authorization": f"Bearer {key}"} for key in ("alpha", "beta"))
         self.metric_headers = beta
-        streams = [self.open_post("/v1/completions", {**LONG, "stream": True}, alpha)]
-        next(events(streams[0]))
-        answers = []
-
-        def wait(body, headers):
-            answers.append(self.post("/v1/completions", body, headers))
-
-        threads = [threading.Thread(target=wait, args=(completion(GREEDY[number]), headers)) for number, headers in enumerate((alpha, beta))]
-        for waiting, thread in enumerate(threads, 1):
-            thread.start()
-            self.wait_for_metric("vllm:num_requests_waiting", waiting)
+        running = self.send_post("/v1/completions", {**ENDLESS, "n": 1}, alpha)
+        self.wait_for_metric("vllm:num_requests_running", 1)
+        clients = []
+        for number, headers in enumerate((alpha, beta)):
+            clients.append(self.send_post("/v1/completions", completion(GREEDY[number]), headers))
+            self.wait_for_metric("vllm:num_requests_waiting", number + 1)
         answer = self.post("/v1/completions", completion(GREEDY[0]), alpha)
         self.assertEqual((answer.status, answer.json["error"]["code"]), (429, "queue_full"))
         self.assertIn('the API key "key 1" has 2 requests', answer.json["error"]["message"])
-        streams[0].leave()
-        for thread in threads:
-            thread.join()
-        self.assertEqual({each.json["choices"][0]["text"] for each in answers}, {GREEDY[0]["text"], GREEDY[1]["text"]})
+        running.close()
+        texts = [Answer(client.getresponse()).json["choices"][0]["text"] for client in clients]
+        self.assertEqual(texts, [GREEDY[0]["text"], GREEDY[1]["text"]])
 
     def test_large_bodies_answer_413(self):
         self.serve("--body-mb", 1)
@@ -375,8 +373,8 @@ class Draining(ServeCase):
     def test_running_requests_finish(self):
         for sign in (signal.SIGTERM, signal.SIGUSR1):
             with self.subTest(signal=sign.name):
-                self.serve("--grace", 300)  # busy machines need more than the usual 30 s
-                chunks = events(self.open_post("/v1/completions", {**LONG, "n": 4, "stream": True}))
+                self.serve("--grace", 300, *LONG_CONTEXT)  # busy machines need more than the usual 30 s
+                chunks = events(self.open_post("/v1/completions", LONG))
                 next(chunks)
                 self.stop(sign)
                 refused = self.post("/v1/completions", completion(GREEDY[0]))
@@ -389,8 +387,8 @@ class Draining(ServeCase):
                 self.assertFalse((self.folder / "address").exists())
 
     def test_the_grace_period_ends(self):
-        self.serve("--grace", 0)
-        chunks = events(self.open_post("/v1/completions", {**LONG, "n": 4, "stream": True}))
+        self.serve("--grace", 0, *LONG_CONTEXT)
+        chunks = events(self.open_post("/v1/completions", LONG))
         next(chunks)
         self.server.send_signal(signal.SIGTERM)
         errors = []

@@ -1,18 +1,18 @@
 """Jobs of the app serve: the server of `voltpile serve`, its plan, its status file, and what is refused."""
 
 import json
+import re
 import signal
 import socket
 import time
 import unittest
 
 from harness import BAD_INPUT, CANNOT_RUN, PATIENCE, SOURCE, STOPPED
-from serving import MODEL, ServeCase
+from serving import ENDLESS, LONG_CONTEXT, MODEL, ServeCase
 from tiny_model import EXPECTED
 
 GREEDY = EXPECTED["q8_0"]["greedy"]
 JOBS = SOURCE / "jobs/llm"
-LONG = {"prompt": "And", "max_tokens": 500, "ignore_eos": True, "temperature": 1, "seed": 3, "stream": True}
 
 JOB = f"""app = "serve"
 [model]
@@ -38,6 +38,15 @@ class ServeJobCase(ServeCase):
 
     def serve_job(self, *sets, ranks=None):
         self.start_server(self.address, "run", self.job, *(word for each in sets for word in ("--set", each)), ranks=ranks)
+
+    def wait_for_node(self, *subject):
+        """Returns what top shows once it has the node's cores in use, which take two samples."""
+        deadline = time.monotonic() + 60 * PATIENCE
+        while True:
+            out, _ = self.voltpile("top", *subject, "--once")
+            if re.search(r"^\S+  cpu \d+ %  memory \S+ [MG]B of ", out, re.MULTILINE):
+                return out
+            self.assertLess(time.monotonic(), deadline, out)
 
     def refused(self, *arguments, command="run", expect=BAD_INPUT, ranks=None):
         _, err = self.voltpile(command, self.job, *arguments, expect=expect, ranks=ranks)
@@ -73,27 +82,21 @@ class Serving(ServeJobCase):
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.serve_job(f"telemetry.port={port}")
-        out, _ = self.voltpile("top", "--nodes", f"127.0.0.1:{port}", "--once")
-        self.assertRegex(out, r"\S+  cpu \d+ %  memory \S+ [MG]B of ")
+        self.wait_for_node("--nodes", f"127.0.0.1:{port}")
 
     def test_top_shows_the_server_and_its_node(self):
         self.serve_job()
-        deadline = time.monotonic() + 60 * PATIENCE
-        while not list((self.folder / "results").glob("lab.address.node-*.json")):
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.05)
         for subject in ([self.address], ["results/lab.h5"], []):
-            out, _ = self.voltpile("top", *subject, "--once")
+            out = self.wait_for_node(*subject)
             self.assertIn(f"lab at {self.url}  0 running  0 waiting  ", out)
-            self.assertRegex(out, r"\n\S+  cpu \d+ %  memory \S+ [MG]B of ")
         self.server.send_signal(signal.SIGTERM)
         self.finish(self.server, expect=STOPPED)
         self.assertEqual(list((self.folder / "results").iterdir()), [])
         self.assertIn("no server has this address file", self.voltpile("top", self.address, expect=BAD_INPUT)[1])
 
     def test_status_and_cancel_by_the_address_file(self):
-        self.serve_job()
-        response = self.open_post("/v1/completions", {**LONG, "n": 64})  # busy for many renewals of the file
+        self.serve_job(f"engine.context={LONG_CONTEXT[1]}")
+        client = self.send_post("/v1/completions", ENDLESS)
         deadline = time.monotonic() + 60 * PATIENCE
         while json.loads(self.load.read_text())["running"] != 4:
             self.assertLess(time.monotonic(), deadline, self.load.read_text())
@@ -108,7 +111,7 @@ class Serving(ServeJobCase):
             self.assertIn("lab.address is the address of a server, which has no result", err)
         out, _ = self.voltpile("cancel", self.address)
         self.assertIn(f"asked process {self.server.pid} on", out)
-        response.leave()  # the request need not be finished
+        client.close()  # the request need not be finished
         self.finish(self.server, expect=STOPPED)
         self.assertIn("no such server", self.voltpile("status", self.address, expect=BAD_INPUT)[1])
 

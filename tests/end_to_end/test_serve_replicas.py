@@ -9,11 +9,10 @@ import time
 import unittest
 
 from harness import PATIENCE, STOPPED, VOLTPILE
-from serving import MODEL, ServeCase, events
+from serving import LONG, LONG_CONTEXT, MODEL, ServeCase, events
 from tiny_model import EXPECTED
 
 GREEDY = EXPECTED["q8_0"]["greedy"]
-LONG = {"prompt": "And", "max_tokens": 500, "ignore_eos": True, "temperature": 1, "seed": 3, "stream": True}
 FAILING_NEW = pathlib.Path(VOLTPILE).parent / "tests/stand_in/libfailing_new.so"
 CUTS = (  # ranks, options, replicas
     (2, ("--replicas", 2), 2),
@@ -44,9 +43,9 @@ class ReplicaCase(ServeCase):
         """Returns a metric of each replica."""
         return [self.metric(f"voltpile:replica_{name}", f'replica="{i}"') for i in range(replicas)]
 
-    def open_streams(self, replicas, number):
-        """Opens endless streams and returns their events, once each replica has its share."""
-        streams = [events(self.open_post("/v1/completions", {**LONG, "seed": i, "n": 4})) for i in range(number)]
+    def open_streams(self, number):
+        """Opens long streams and returns their events, once each has begun."""
+        streams = [events(self.open_post("/v1/completions", {**LONG, "seed": i})) for i in range(number)]
         for stream in streams:
             next(stream)
         return streams
@@ -56,7 +55,7 @@ class Answers(ReplicaCase):
     def test_texts_are_those_of_one_rank(self):
         for ranks, options, replicas in CUTS:
             with self.subTest(ranks=ranks, options=options):
-                self.serve(*options, ranks=ranks)
+                self.serve(*options, *LONG_CONTEXT, ranks=ranks)
                 health = self.get("/health").json
                 self.assertEqual(health, {"status": "ok", "replicas": replicas, "working_replicas": replicas})
                 self.check_mixed_streams(48)
@@ -121,8 +120,8 @@ class Answers(ReplicaCase):
         return {**answer.json["usage"], "first": first}
 
     def test_running_requests_finish_before_it_stops(self):
-        self.serve("--replicas", 2, ranks=2)
-        streams = self.open_streams(2, 2)
+        self.serve("--replicas", 2, *LONG_CONTEXT, ranks=2)
+        streams = self.open_streams(2)
         self.server.send_signal(signal.SIGUSR1)
         while self.get("/ready").status != 503:
             pass
@@ -131,8 +130,8 @@ class Answers(ReplicaCase):
         self.finish(self.server, expect=STOPPED)
 
     def test_a_second_signal_ends_the_grace_period(self):
-        self.serve("--replicas", 2, "--grace", 3600, ranks=2)
-        streams = self.open_streams(2, 6)
+        self.serve("--replicas", 2, "--grace", 3600, *LONG_CONTEXT, ranks=2)
+        streams = self.open_streams(6)
         for _ in range(2):
             self.server.send_signal(signal.SIGUSR1)
             while self.server.poll() is None and self.get("/ready").status != 503:
@@ -150,9 +149,9 @@ class FailedPasses(ReplicaCase):
             with self.subTest(options=options, victim=victim):
                 (self.folder / "address").unlink(missing_ok=True)
                 self.serve(*options, ranks=ranks, environment={"LD_PRELOAD": str(FAILING_NEW)})
-                streams = [self.open_post("/v1/completions", {**LONG, "seed": i, "max_tokens": 60}) for i in range(4)]
+                streams = [self.open_post("/v1/completions", {**LONG, "seed": i, "n": 1, "max_tokens": 60}) for i in range(4)]
                 os.kill(ranks_below(self.server.pid)[victim], signal.SIGWINCH)  # its memory runs out when it gets a long prompt
-                streams += [self.open_post("/v1/completions", {**LONG, "prompt": [10 + i] * 300, "max_tokens": 4}) for i in range(4)]
+                streams += [self.open_post("/v1/completions", {**LONG, "prompt": [10 + i] * 300, "n": 1, "max_tokens": 4}) for i in range(4)]
                 ends = [self.end_of(stream) for stream in streams]
                 errors = [end["error"]["message"] for end in ends if "error" in end]
                 self.assertTrue(0 < len(errors) < len(ends), ends)
@@ -181,8 +180,8 @@ class DeadRanks(ReplicaCase):
         for options, ranks, victim in ((("--replicas", 3), 3, 2), (("--tensor", 2), 2, 1), (("--replicas", 2), 2, 0)):
             with self.subTest(options=options, victim=victim):
                 (self.folder / "address").unlink(missing_ok=True)
-                self.serve(*options, ranks=ranks)
-                streams = self.open_streams(1, 4)
+                self.serve(*options, *LONG_CONTEXT, ranks=ranks)
+                streams = self.open_streams(4)
                 os.kill(ranks_below(self.server.pid)[victim], signal.SIGKILL)
                 for stream in streams:
                     self.assert_broken_off(stream, with_event=victim != 0)
