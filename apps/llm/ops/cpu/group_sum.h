@@ -1,7 +1,7 @@
 // The sums over groups of columns that integer products consist of.
 #pragma once
 
-#include "llm/ops/cpu/integer_panel.h"
+#include "llm/ops/cpu/unpack_256.h"
 
 namespace voltpile::llm {
 inline namespace VOLTPILE_TARGET {
@@ -41,13 +41,10 @@ struct GroupSum {
     }
 };
 #else
-// How many steps' sums of two products fit into 16 bits: two products are at most 2 * 127 times the largest
-// weight.
+// How many steps' sums of two products fit into 16 bits.
 template <WeightFormat format>
-constexpr int steps_in_16_bits = format == WeightFormat::Q8_0                                    ? 1
-                                 : format == WeightFormat::Q6_K                                  ? 2
-                                 : format == WeightFormat::Q5_K || format == WeightFormat::MXFP4 ? 4
-                                                                                                 : 8;
+constexpr int steps_in_16_bits = 32767 / (2 * 127 * Unpack<format>::largest);
+static_assert(steps_in_16_bits<WeightFormat::Q8_0> == 1 && steps_in_16_bits<WeightFormat::Q4_0> == 8);
 template <WeightFormat format>
 struct GroupSum {
     IntLanes sum;
@@ -55,14 +52,14 @@ struct GroupSum {
     VOLTPILE_INLINE void begin(std::int32_t offset) { sum = IntLanes(offset); }
     VOLTPILE_INLINE void add(int step, IntLanes w, IntLanes x) {
         auto a = (__m256i)w.v, b = (__m256i)x.v;
-        if (format == WeightFormat::Q8_0) {  // maddubs takes magnitudes and signed numbers
+        if (Unpack<format>::is_signed) {  // maddubs takes magnitudes and signed numbers
             b = _mm256_sign_epi8(b, a);
             a = _mm256_abs_epi8(a);
         }
         add(step, _mm256_maddubs_epi16(a, b));
     }
     VOLTPILE_INLINE void add(int step, IntLanes w, const std::int8_t* x) {
-        if constexpr (format == WeightFormat::Q8_0) return add(step, w, broadcast_four(x));
+        if constexpr (Unpack<format>::is_signed) return add(step, w, broadcast_four(x));
         // As assembly, or else the compiler broadcasts early and runs out of registers.
         __m256i two;
         __asm__("vpbroadcastd %2, %0\n\tvpmaddubsw %0, %1, %0"
@@ -87,11 +84,19 @@ struct GroupSum {
 // What the offset of the stored weights adds to the products of a group.
 template <WeightFormat format>
 VOLTPILE_INLINE std::int32_t offset_sum(const QuantizedBlock& x, int group) {
-    if constexpr (format == WeightFormat::Q8_0) return simd_level == CpuLevel::Avx512 ? x.minus_128_sums : 0;
+    if constexpr (Unpack<format>::is_signed) return simd_level == CpuLevel::Avx512 ? x.minus_128_sums : 0;
     if constexpr (format == WeightFormat::Q4_0) return x.minus_8_sums;
+    if constexpr (format == WeightFormat::Q5_0) return x.minus_8_sums * 2;
     if constexpr (format == WeightFormat::Q6_K) return x.minus_32_sums[group];
+    if constexpr (format == WeightFormat::Q3_K) return x.minus_32_sums[group] / 8;
     if constexpr (format == WeightFormat::MXFP4) return x.minus_8_sums / 2 * 3;  // 12 times the sum, exactly
     return 0;
+}
+
+// The sum of the activations that a minimum counts for: of 32 columns, or of half of them.
+template <WeightFormat format>
+VOLTPILE_INLINE Lanes min_sum(const QuantizedBlock& x, int group) {
+    return Lanes(Unpack<format>::min_group == quantized_columns ? x.sum : x.half_sums[group]);
 }
 #endif
 

@@ -20,7 +20,7 @@ constexpr int group_registers = quantized_columns / 4;  // for 32 columns
 struct alignas(64) Panel {
     std::uint8_t q[panel_blocks * group_registers][panel_registers][simd_bytes];
     float scale[2 * panel_blocks][panel_registers][lane_count];  // of each group
-    float min[panel_blocks][panel_registers][lane_count];
+    float min[2 * panel_blocks][panel_registers][lane_count];    // of each group that has one
 };
 static_assert(sizeof(Panel) <= integer_panel_bytes);
 
@@ -48,25 +48,66 @@ VOLTPILE_INLINE Lanes byte_of_lanes(IntLanes packed, int byte) {
 }
 
 // Unpack<format>::unpack() converts one block of the format for each lane and passes it to a sink:
-// sink.scale(group, lanes) and sink.min(block, lanes) first, then sink.q(block, step, bytes), where `block`
+// sink.scale(group, lanes) and sink.min(group, lanes) first, then sink.q(block, step, bytes), where `block`
 // counts 32 columns and a step has 4, and sink.done(first, blocks) once these blocks are complete. `group`
-// columns have a scale, `bytes` is the format's block size and `blocks` its number of 32 columns.
+// columns have a scale and `min_group` columns a minimum (0: none), `bytes` is the format's block size and
+// `blocks` its number of 32 columns. The bytes are unsigned, or signed as vnni_signed() returns them;
+// `largest` is the largest magnitude.
 template <WeightFormat format>
 struct Unpack;
 
+// Minima of 32 columns.
+template <WeightFormat format>
+constexpr int mins_of_block =
+    Unpack<format>::min_group == 0 ? 0 : quantized_columns / Unpack<format>::min_group;
+
+// 16 bytes, in each 128 bits of a register.
+VOLTPILE_INLINE IntLanes repeated(__m128i bytes) {
+#if defined(__AVX512F__)
+    return (IntLanes::Numbers)_mm512_broadcast_i32x4(bytes);
+#else
+    return (IntLanes::Numbers)_mm256_broadcastsi128_si256(bytes);
+#endif
+}
+
+// The table's byte for each byte of `codes`, which are below 16.
+VOLTPILE_INLINE IntLanes look_up(IntLanes table, IntLanes codes) {
+#if defined(__AVX512F__)
+    return (IntLanes::Numbers)_mm512_shuffle_epi8((__m512i)table.v, (__m512i)codes.v);
+#else
+    return (IntLanes::Numbers)_mm256_shuffle_epi8((__m256i)table.v, (__m256i)codes.v);
+#endif
+}
+
+// 32 weights of 4 bits, the first 16 in the low halves of 16 bytes at `offset`. of(step, codes): the bytes
+// for the sink.
+template <class Sink, class Of>
+VOLTPILE_INLINE void unpack_nibbles(const StripBlock& strip, int offset, int block, Sink& sink, Of of) {
+    IntLanes q[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+        q[i] = strip.load(offset + 4 * i);
+        sink.q(block, i, of(i, q[i] & 0x0f0f0f0f));
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) sink.q(block, 4 + i, of(4 + i, q[i] >> 4 & 0x0f0f0f0f));
+}
+
+// VNNI multiplies unsigned by signed integers: q + 128. AVX2 multiplies magnitudes.
+VOLTPILE_INLINE IntLanes vnni_signed(IntLanes q) {
+    return simd_level == CpuLevel::Avx512 ? q ^ static_cast<std::int32_t>(0x80808080U) : q;
+}
+
 template <>
 struct Unpack<WeightFormat::Q8_0> {
-    static constexpr int bytes = 34, blocks = 1, group = 32;
-    static constexpr bool has_min = false;
+    static constexpr int bytes = 34, blocks = 1, group = 32, min_group = 0, largest = 128;
+    static constexpr bool is_signed = true;
     template <class Sink>
     static VOLTPILE_INLINE void unpack(const StripBlock& block, Sink& sink) {
         sink.scale(0, block.load_half(0));
 #pragma GCC unroll 8
         for (int i = 0; i < 8; ++i) {
-            IntLanes q = block.load(2 + 4 * i);
-            // VNNI multiplies unsigned by signed integers: q + 128. AVX2 multiplies magnitudes.
-            if (simd_level == CpuLevel::Avx512) q = q ^ static_cast<std::int32_t>(0x80808080U);
-            sink.q(0, i, q);
+            sink.q(0, i, vnni_signed(block.load(2 + 4 * i)));
         }
         sink.done(0, 1);
     }
@@ -74,31 +115,19 @@ struct Unpack<WeightFormat::Q8_0> {
 
 template <>
 struct Unpack<WeightFormat::Q4_0> {
-    static constexpr int bytes = 18, blocks = 1, group = 32;
-    static constexpr bool has_min = false;
+    static constexpr int bytes = 18, blocks = 1, group = 32, min_group = 0, largest = 15;
+    static constexpr bool is_signed = false;
     template <class Sink>
     static VOLTPILE_INLINE void unpack(const StripBlock& block, Sink& sink) {
         sink.scale(0, block.load_half(0));
-        IntLanes q[4];
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) {
-            q[i] = block.load(2 + 4 * i);
-            sink.q(0, i, q[i] & 0x0f0f0f0f);
-        }
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) sink.q(0, 4 + i, q[i] >> 4 & 0x0f0f0f0f);
+        unpack_nibbles(block, 2, 0, sink, [](int, IntLanes q) { return q; });
         sink.done(0, 1);
     }
 };
 
 // Returns twice the weights of 4 codes of MXFP4, plus 12.
 VOLTPILE_INLINE IntLanes look_up_fp4(IntLanes codes) {
-    const __m128i table = _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0);
-#if defined(__AVX512F__)
-    return (IntLanes::Numbers)_mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), (__m512i)codes.v);
-#else
-    return (IntLanes::Numbers)_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), (__m256i)codes.v);
-#endif
+    return look_up(repeated(_mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0)), codes);
 }
 
 // fp4_scale() of each lane.
@@ -109,19 +138,12 @@ VOLTPILE_INLINE Lanes fp4_scales(IntLanes e) {
 
 template <>
 struct Unpack<WeightFormat::MXFP4> {
-    static constexpr int bytes = 17, blocks = 1, group = 32;
-    static constexpr bool has_min = false;
+    static constexpr int bytes = 17, blocks = 1, group = 32, min_group = 0, largest = 24;
+    static constexpr bool is_signed = false;
     template <class Sink>
     static VOLTPILE_INLINE void unpack(const StripBlock& block, Sink& sink) {
         sink.scale(0, fp4_scales(load_bytes(block.unit(0, 1))));
-        IntLanes q[4];
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) {
-            q[i] = block.load(1 + 4 * i);
-            sink.q(0, i, look_up_fp4(q[i] & 0x0f0f0f0f));
-        }
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) sink.q(0, 4 + i, look_up_fp4(q[i] >> 4 & 0x0f0f0f0f));
+        unpack_nibbles(block, 1, 0, sink, [](int, IntLanes q) { return look_up_fp4(q); });
         sink.done(0, 1);
     }
 };
@@ -143,8 +165,8 @@ VOLTPILE_INLINE void unpack_scales_and_mins(const StripBlock& block, Sink& sink)
 
 template <>
 struct Unpack<WeightFormat::Q4_K> {
-    static constexpr int bytes = 144, blocks = 8, group = 32;
-    static constexpr bool has_min = true;
+    static constexpr int bytes = 144, blocks = 8, group = 32, min_group = 32, largest = 15;
+    static constexpr bool is_signed = false;
     template <class Sink>
     static VOLTPILE_INLINE void unpack(const StripBlock& block, Sink& sink) {
         unpack_scales_and_mins(block, sink);
@@ -163,8 +185,8 @@ struct Unpack<WeightFormat::Q4_K> {
 
 template <>
 struct Unpack<WeightFormat::Q5_K> {
-    static constexpr int bytes = 176, blocks = 8, group = 32;
-    static constexpr bool has_min = true;
+    static constexpr int bytes = 176, blocks = 8, group = 32, min_group = 32, largest = 31;
+    static constexpr bool is_signed = false;
     template <class Sink>
     static VOLTPILE_INLINE void unpack(const StripBlock& block, Sink& sink) {
         unpack_scales_and_mins(block, sink);
@@ -184,8 +206,8 @@ struct Unpack<WeightFormat::Q5_K> {
 
 template <>
 struct Unpack<WeightFormat::Q6_K> {
-    static constexpr int bytes = 210, blocks = 8, group = 16;
-    static constexpr bool has_min = false;
+    static constexpr int bytes = 210, blocks = 8, group = 16, min_group = 0, largest = 63;
+    static constexpr bool is_signed = false;
     template <class Sink>
     static VOLTPILE_INLINE void unpack(const StripBlock& block, Sink& sink) {
         const Lanes d = block.load_half(208);
@@ -223,7 +245,7 @@ struct PanelSink {
     }
     // Formats with two groups in a block have blocks of a whole panel: first is 0.
     VOLTPILE_INLINE void scale(int group, Lanes lanes) { lanes.store(panel.scale[first + group][u]); }
-    VOLTPILE_INLINE void min(int block, Lanes lanes) { lanes.store(panel.min[first + block][u]); }
+    VOLTPILE_INLINE void min(int group, Lanes lanes) { lanes.store(panel.min[first + group][u]); }
     VOLTPILE_INLINE void done(int, int) {}
 };
 #endif

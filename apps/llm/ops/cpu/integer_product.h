@@ -56,7 +56,10 @@ void quantize(const float* x, std::int64_t columns, QuantizedBlock* to) {
         to->sum = to->scale * static_cast<float>(all);
         to->minus_128_sums = -128 * all;
         to->minus_8_sums = -8 * all;
-        for (int h = 0; h < 2; ++h) to->minus_32_sums[h] = -32 * half_sum[h];
+        for (int h = 0; h < 2; ++h) {
+            to->minus_32_sums[h] = -32 * half_sum[h];
+            to->half_sums[h] = to->scale * static_cast<float>(half_sum[h]);
+        }
     }
 }
 
@@ -111,12 +114,15 @@ __attribute__((noinline)) void multiply_panel(const Panel& panel, int blocks, co
                 }
             }
         }
-        if constexpr (Unpack<format>::has_min) {
+        constexpr int mins = mins_of_block<format>;
+#pragma GCC unroll 2
+        for (int min = 0; min < mins; ++min) {
 #pragma GCC unroll 8
             for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 2
                 for (int u = 0; u < registers; ++u)
-                    total[r][u] = fma(Lanes::load(panel.min[b][u]), Lanes(x[r * x_stride].sum), total[r][u]);
+                    total[r][u] = fma(Lanes::load(panel.min[b * mins + min][u]),
+                                      min_sum<format>(x[r * x_stride], min), total[r][u]);
             }
         }
     }
@@ -184,8 +190,22 @@ void integer_product(const Product& p) {
             return integer_product_of<WeightFormat::Q8_0>(p);
         case WeightFormat::Q4_0:
             return integer_product_of<WeightFormat::Q4_0>(p);
+        case WeightFormat::Q4_1:
+            return integer_product_of<WeightFormat::Q4_1>(p);
+        case WeightFormat::Q5_0:
+            return integer_product_of<WeightFormat::Q5_0>(p);
+        case WeightFormat::Q5_1:
+            return integer_product_of<WeightFormat::Q5_1>(p);
+        case WeightFormat::IQ4_NL:
+            return integer_product_of<WeightFormat::IQ4_NL>(p);
+        case WeightFormat::IQ4_XS:
+            return integer_product_of<WeightFormat::IQ4_XS>(p);
         case WeightFormat::MXFP4:
             return integer_product_of<WeightFormat::MXFP4>(p);
+        case WeightFormat::Q2_K:
+            return integer_product_of<WeightFormat::Q2_K>(p);
+        case WeightFormat::Q3_K:
+            return integer_product_of<WeightFormat::Q3_K>(p);
         case WeightFormat::Q4_K:
             return integer_product_of<WeightFormat::Q4_K>(p);
         case WeightFormat::Q5_K:

@@ -20,7 +20,7 @@ constexpr std::int64_t product_columns = 1024;
 constexpr std::int64_t product_weights = 32;
 
 // Scratch of integer_product: an unpacked part of the matrix, aligned to 64 bytes, and the sums of each row.
-constexpr std::int64_t integer_panel_bytes = 11264;
+constexpr std::int64_t integer_panel_bytes = 12288;
 constexpr std::int64_t integer_sums = 32;
 
 // out[r, j - begin] = sum_c x[r, c] * w[j, c] for begin <= j < end and all rows r of x.
@@ -44,8 +44,25 @@ struct Product {
 
 // Whether integer_product has the format.
 constexpr bool has_integer_product(WeightFormat format) {
-    return format == WeightFormat::Q8_0 || format == WeightFormat::Q4_0 || format == WeightFormat::Q4_K ||
-           format == WeightFormat::Q5_K || format == WeightFormat::Q6_K || format == WeightFormat::MXFP4;
+    switch (format) {
+        using enum WeightFormat;
+        case Q8_0:
+        case Q4_0:
+        case Q4_1:
+        case Q5_0:
+        case Q5_1:
+        case IQ4_NL:
+        case IQ4_XS:
+        case MXFP4:
+        case Q2_K:
+        case Q3_K:
+        case Q4_K:
+        case Q5_K:
+        case Q6_K:
+            return true;
+        default:
+            return false;
+    }
 }
 
 // Attention of one row and the `group` query heads that share a KV head.

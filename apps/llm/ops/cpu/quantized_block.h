@@ -16,6 +16,7 @@ struct alignas(64) QuantizedBlock {
     std::int32_t minus_128_sums;       // -128 * sum of q
     std::int32_t minus_8_sums;
     std::int32_t minus_32_sums[2];  // of each half
+    float half_sums[2];             // scale * sum of q of each half
 };
 static_assert(sizeof(QuantizedBlock) == 64);
 

@@ -34,14 +34,6 @@ void transpose(const std::byte* from, std::size_t from_stride, std::byte* to, st
         std::memcpy(to + i * to_stride, &columns[i], sizeof columns[i]);
 }
 
-constexpr bool makes_units(WeightFormat format) {
-    const std::size_t bytes = info(format).block_bytes;
-    return (bytes - bytes % unit_bytes) % (together * unit_bytes) == 0 && bytes % unit_bytes < 3;
-}
-static_assert(makes_units(WeightFormat::Q8_0) && makes_units(WeightFormat::Q4_0) &&
-              makes_units(WeightFormat::MXFP4) && makes_units(WeightFormat::Q4_K) &&
-              makes_units(WeightFormat::Q5_K) && makes_units(WeightFormat::Q6_K));
-
 // A block of a matrix row by row, and the blocks that follow it. place(): of the unit at `offset` of row r's
 // block; `apart`: bytes between what transpose() takes as rows.
 template <class Byte>
@@ -64,7 +56,7 @@ struct StripBlocks {
     void advance(std::size_t block_bytes) { at += strip_rows * block_bytes; }
 };
 
-// short_bytes: of the unit that is shorter, 0 to 2; there are 4, 8, 12... others, which makes_units checks.
+// short_bytes: of the unit that is shorter, 0 to 2.
 template <std::size_t short_bytes, class From, class To>
 void copy_blocks(const WeightFormatInfo& format, From from, To to, std::size_t rows, std::size_t columns) {
     const std::size_t short_offset = format.block_size == 32 ? 0 : format.block_bytes - short_bytes;
@@ -74,16 +66,19 @@ void copy_blocks(const WeightFormatInfo& format, From from, To to, std::size_t r
         for (std::size_t r = 0; r < rows; ++r)
             std::memcpy(to.place(short_offset, r, short_bytes), from.place(short_offset, r, short_bytes),
                         short_bytes);
-        for (std::size_t offset = begin; offset < end; offset += together * unit_bytes) {
+        const auto copy_units = [&](std::size_t first, std::size_t last, std::size_t r) {
+            for (std::size_t unit = first; unit < last; unit += unit_bytes)
+                std::memcpy(to.place(unit, r, unit_bytes), from.place(unit, r, unit_bytes), unit_bytes);
+        };
+        std::size_t offset = begin;
+        for (; offset + together * unit_bytes <= end; offset += together * unit_bytes) {
             std::size_t r = 0;
             for (; r + together <= rows; r += together)
                 transpose(from.place(offset, r, unit_bytes), from.apart, to.place(offset, r, unit_bytes),
                           to.apart);
-            for (; r < rows; ++r) {
-                for (std::size_t unit = offset; unit < offset + together * unit_bytes; unit += unit_bytes)
-                    std::memcpy(to.place(unit, r, unit_bytes), from.place(unit, r, unit_bytes), unit_bytes);
-            }
+            for (; r < rows; ++r) copy_units(offset, offset + together * unit_bytes, r);
         }
+        for (std::size_t r = 0; r < rows; ++r) copy_units(offset, end, r);
         from.advance(format.block_bytes);
         to.advance(format.block_bytes);
     }

@@ -40,10 +40,10 @@ struct RowsSink {
     Lanes total[rows];
     GroupSum<format> products[blocks * groups][rows];
     Lanes scales[blocks * groups];
-    Lanes mins[blocks];
+    Lanes mins[blocks * mins_of_block<format> + 1];  // C++ has no empty arrays
 
     VOLTPILE_INLINE void scale(int group, Lanes lanes) { scales[group] = lanes; }
-    VOLTPILE_INLINE void min(int block, Lanes lanes) { mins[block] = lanes; }
+    VOLTPILE_INLINE void min(int group, Lanes lanes) { mins[group] = lanes; }
     VOLTPILE_INLINE void q(int block, int step, IntLanes bytes) {
         const int group = block * groups + step / steps;
 #pragma GCC unroll 4
@@ -63,7 +63,10 @@ struct RowsSink {
                 for (int group = b * groups; group < (b + 1) * groups; ++group)
                     total[r] =
                         fma(to_float(products[group][r].sum), scales[group] * Lanes(of_row.scale), total[r]);
-                if constexpr (Unpack<format>::has_min) total[r] = fma(mins[b], Lanes(of_row.sum), total[r]);
+#pragma GCC unroll 2
+                for (int min = 0; min < mins_of_block<format>; ++min)
+                    total[r] =
+                        fma(mins[b * mins_of_block<format> + min], min_sum<format>(of_row, min), total[r]);
             }
         }
     }
