@@ -2,6 +2,7 @@
 #pragma once
 
 #include "llm/ops/cpu/unpack_256.h"
+#include "llm/ops/cpu/unpack_codebooks.h"
 
 namespace voltpile::llm {
 inline namespace VOLTPILE_TARGET {
@@ -84,7 +85,10 @@ struct GroupSum {
 // What the offset of the stored weights adds to the products of a group.
 template <WeightFormat format>
 VOLTPILE_INLINE std::int32_t offset_sum(const QuantizedBlock& x, int group) {
-    if constexpr (Unpack<format>::is_signed) return simd_level == CpuLevel::Avx512 ? x.minus_128_sums : 0;
+    if constexpr (Unpack<format>::is_signed) {
+        if (simd_level != CpuLevel::Avx512) return 0;
+        return Unpack<format>::group == quantized_columns ? x.minus_128_sums : x.minus_32_sums[group] * 4;
+    }
     if constexpr (format == WeightFormat::Q4_0) return x.minus_8_sums;
     if constexpr (format == WeightFormat::Q5_0) return x.minus_8_sums * 2;
     if constexpr (format == WeightFormat::Q6_K) return x.minus_32_sums[group];

@@ -212,6 +212,20 @@ void integer_product(const Product& p) {
             return integer_product_of<WeightFormat::Q5_K>(p);
         case WeightFormat::Q6_K:
             return integer_product_of<WeightFormat::Q6_K>(p);
+        case WeightFormat::IQ1_S:
+            return integer_product_of<WeightFormat::IQ1_S>(p);
+        case WeightFormat::IQ1_M:
+            return integer_product_of<WeightFormat::IQ1_M>(p);
+        case WeightFormat::IQ2_XXS:
+            return integer_product_of<WeightFormat::IQ2_XXS>(p);
+        case WeightFormat::IQ2_XS:
+            return integer_product_of<WeightFormat::IQ2_XS>(p);
+        case WeightFormat::IQ2_S:
+            return integer_product_of<WeightFormat::IQ2_S>(p);
+        case WeightFormat::IQ3_XXS:
+            return integer_product_of<WeightFormat::IQ3_XXS>(p);
+        case WeightFormat::IQ3_S:
+            return integer_product_of<WeightFormat::IQ3_S>(p);
         default:
             return;  // see has_integer_product
     }

@@ -45,23 +45,14 @@ struct Product {
 // Whether integer_product has the format.
 constexpr bool has_integer_product(WeightFormat format) {
     switch (format) {
-        using enum WeightFormat;
-        case Q8_0:
-        case Q4_0:
-        case Q4_1:
-        case Q5_0:
-        case Q5_1:
-        case IQ4_NL:
-        case IQ4_XS:
-        case MXFP4:
-        case Q2_K:
-        case Q3_K:
-        case Q4_K:
-        case Q5_K:
-        case Q6_K:
-            return true;
-        default:
+        case WeightFormat::F32:
+        case WeightFormat::F16:
+        case WeightFormat::BF16:
+        case WeightFormat::NF4:
+        case WeightFormat::FP4:
             return false;
+        default:
+            return true;
     }
 }
 

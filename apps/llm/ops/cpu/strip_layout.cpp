@@ -59,8 +59,9 @@ struct StripBlocks {
 // short_bytes: of the unit that is shorter, 0 to 2.
 template <std::size_t short_bytes, class From, class To>
 void copy_blocks(const WeightFormatInfo& format, From from, To to, std::size_t rows, std::size_t columns) {
-    const std::size_t short_offset = format.block_size == 32 ? 0 : format.block_bytes - short_bytes;
-    const std::size_t begin = format.block_size == 32 ? short_bytes : 0;
+    const bool scale_last = format.format == WeightFormat::Q3_K || format.format == WeightFormat::Q6_K;
+    const std::size_t short_offset = scale_last ? format.block_bytes - short_bytes : 0;
+    const std::size_t begin = scale_last ? 0 : short_bytes;
     const std::size_t end = begin + format.block_bytes - short_bytes;
     for (std::size_t b = 0; b < columns / format.block_size; ++b) {
         for (std::size_t r = 0; r < rows; ++r)

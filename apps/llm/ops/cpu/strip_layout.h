@@ -1,8 +1,8 @@
 // Weights in the order in which integer_product reads them. A strip has 16 rows of the matrix, the last one
 // padded with zeros. Its blocks lie one after the other in the order of columns. A block of a strip has the
 // bytes of a block of the file from 16 rows: units of 4 bytes, each with those of all rows side by side, in
-// the order of the file. Where a block is not a multiple of 4 bytes, its scale is a unit by itself: the first
-// one of blocks with 32 weights, the last one of blocks with 256. So the bytes at `offset` in the file's
+// the order of the file. Where a block is not a multiple of 4 bytes, its scale is a unit by itself: the last
+// one of Q3_K and Q6_K, the first one of all others. So the bytes at `offset` in the file's
 // blocks begin at 16 * offset in the strip's block.
 #pragma once
 

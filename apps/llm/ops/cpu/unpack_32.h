@@ -8,20 +8,36 @@ namespace voltpile::llm {
 inline namespace VOLTPILE_TARGET {
 
 #if defined(__AVX2__)
-// Adds 16 to byte c of each lane if bit 4 * step + c of the lane's word is set.
-VOLTPILE_INLINE IntLanes add_fifth_bits(IntLanes q, IntLanes word, int step) {
+// Bytes of a register.
+#if defined(__AVX512F__)
+using ByteMask = __mmask64;
+#else
+using ByteMask = __m256i;
+#endif
+
+// Byte c of each lane if bit 4 * step + c of the lane's word is set.
+VOLTPILE_INLINE ByteMask bits_of_step(IntLanes word, int step) {
     // The byte with the step's bits, four times.
     const IntLanes spread =
         repeated(_mm_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12)) + step / 2 * 0x01010101;
     const std::int32_t bit_of_byte = step % 2 == 0 ? 0x08040201 : static_cast<std::int32_t>(0x80402010U);
 #if defined(__AVX512F__)
-    const __m512i bytes = _mm512_shuffle_epi8((__m512i)word.v, (__m512i)spread.v);
-    const __mmask64 set = _mm512_test_epi8_mask(bytes, _mm512_set1_epi32(bit_of_byte));
-    return (IntLanes::Numbers)_mm512_mask_add_epi8((__m512i)q.v, set, (__m512i)q.v, _mm512_set1_epi8(16));
+    return _mm512_test_epi8_mask(_mm512_shuffle_epi8((__m512i)word.v, (__m512i)spread.v),
+                                 _mm512_set1_epi32(bit_of_byte));
 #else
     const __m256i bit = _mm256_set1_epi32(bit_of_byte);
-    const __m256i bytes = _mm256_and_si256(_mm256_shuffle_epi8((__m256i)word.v, (__m256i)spread.v), bit);
-    return q | (IntLanes::Numbers)_mm256_and_si256(_mm256_cmpeq_epi8(bytes, bit), _mm256_set1_epi8(16));
+    return _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8((__m256i)word.v, (__m256i)spread.v), bit),
+                             bit);
+#endif
+}
+
+// Adds 16 to byte c of each lane if bit 4 * step + c of the lane's word is set.
+VOLTPILE_INLINE IntLanes add_fifth_bits(IntLanes q, IntLanes word, int step) {
+    const ByteMask set = bits_of_step(word, step);
+#if defined(__AVX512F__)
+    return (IntLanes::Numbers)_mm512_mask_add_epi8((__m512i)q.v, set, (__m512i)q.v, _mm512_set1_epi8(16));
+#else
+    return q | (IntLanes::Numbers)_mm256_and_si256(set, _mm256_set1_epi8(16));
 #endif
 }
 
