@@ -11,20 +11,51 @@ namespace voltpile::llm {
 inline namespace VOLTPILE_TARGET {
 
 #if defined(__AVX2__)
-// The grid's entry for each lane, with other bits above its 16.
-template <std::size_t size>
-VOLTPILE_INLINE IntLanes entries_of(const std::array<std::uint16_t, size>& grid, IntLanes index) {
-    // Two entries at once, so that no load reaches beyond the grid.
-    const IntLanes pair = index >> 1, bits = (index & 1) << 4;
 #if defined(__AVX512F__)
-    const __m512i both = _mm512_i32gather_epi32((__m512i)pair.v, grid.data(), 4);
-    return (IntLanes::Numbers)_mm512_srlv_epi32(both, (__m512i)bits.v);
+// The numbers with these indices, which are below the size.
+template <std::size_t size>
+VOLTPILE_INLINE __m512i permuted(const std::uint16_t* numbers, __m512i index) {
+    constexpr std::size_t half = size / 2;
+    if constexpr (half == 32) {
+        return _mm512_permutex2var_epi16(_mm512_loadu_si512(numbers), index,
+                                         _mm512_loadu_si512(numbers + half));
+    } else {
+        const __mmask32 upper = _mm512_test_epi16_mask(index, _mm512_set1_epi16(half));
+        return _mm512_mask_blend_epi16(upper, permuted<half>(numbers, index),
+                                       permuted<half>(numbers + half, index));
+    }
+}
+#endif
+
+// The grid's entries for two indices of 16 bits in each lane.
+template <std::size_t size>
+VOLTPILE_INLINE IntLanes entries_of(const std::array<std::uint16_t, size>& grid, IntLanes indices) {
+#if defined(__AVX512F__)
+    return (IntLanes::Numbers)permuted<size>(grid.data(), (__m512i)indices.v);
 #else
-    const __m256i both =
-        _mm256_i32gather_epi32(reinterpret_cast<const int*>(grid.data()), (__m256i)pair.v, 4);
-    return (IntLanes::Numbers)_mm256_srlv_epi32(both, (__m256i)bits.v);
+    const auto gathered = [&](IntLanes index) {
+        // Two entries at once, so that no load reaches beyond the grid.
+        const __m256i both =
+            _mm256_i32gather_epi32(reinterpret_cast<const int*>(grid.data()), (__m256i)(index >> 1).v, 4);
+        const __m256i bits = (__m256i)((index & 1) << 4).v;
+        return IntLanes((IntLanes::Numbers)_mm256_srlv_epi32(both, bits)) & 0xffff;
+    };
+    return gathered(indices & 0xffff) | gathered(indices >> 16 & 0xffff) << 16;
 #endif
 }
+
+// The grid's entries for the 4 indices in a lane's bytes, whose higher bits are in even (of the first and
+// the third, each where an index of 16 bits has them) and odd (the others).
+struct FourEntries {
+    IntLanes even, odd;
+    template <std::size_t size>
+    VOLTPILE_INLINE FourEntries(const std::array<std::uint16_t, size>& grid, IntLanes low, IntLanes high_even,
+                                IntLanes high_odd)
+        : even(entries_of(grid, (low & 0x00ff00ff) | high_even)),
+          odd(entries_of(grid, (low >> 8 & 0x00ff00ff) | high_odd)) {}
+    // Entry i, with other bits above its 16.
+    VOLTPILE_INLINE IntLanes operator[](int i) const { return (i % 2 == 0 ? even : odd) >> 16 * (i / 2); }
+};
 
 // 4 codes of 2 bits, in the low 8 bits of each lane, as 4 bytes.
 VOLTPILE_INLINE IntLanes spread_pairs(IntLanes entry) {
@@ -79,6 +110,15 @@ VOLTPILE_INLINE void unpack_iq2(IntLanes entry, IntLanes signs, int block, int s
     sink.q(block, step + 1,
            vnni_signed(with_signs(look_up(table, spread_pairs(entry >> 8)), signs, step + 1)));
 }
+// The same of 16 weights.
+template <class Sink>
+VOLTPILE_INLINE void unpack_iq3(const FourEntries& entries, IntLanes table, IntLanes signs, int block,
+                                int step, Sink& sink) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+        sink.q(block, step + i,
+               vnni_signed(with_signs(look_up(table, spread_nibbles(entries[i])), signs, step + i)));
+}
 // negative: the offset's sign, in bit 0.
 template <class Sink>
 VOLTPILE_INLINE void unpack_iq1(IntLanes entry, IntLanes negative, int block, int step, Sink& sink) {
@@ -112,9 +152,9 @@ struct Unpack<WeightFormat::IQ2_XXS> {
             const IntLanes indices = block.load(2 + 8 * part), word = block.load(6 + 8 * part);
             sink.scale(part, to_float((word >> 28 & 15) * 2 + 1) * d);
             const IntLanes signs = even_signs_of_word(word);
+            const FourEntries entries(iq2_xxs_grid, indices, 0, 0);
 #pragma GCC unroll 4
-            for (int i = 0; i < 4; ++i)
-                unpack_iq2(entries_of(iq2_xxs_grid, byte_at(indices, i)), signs, part, 2 * i, sink);
+            for (int i = 0; i < 4; ++i) unpack_iq2(entries[i], signs, part, 2 * i, sink);
             sink.done(part, 1);
         }
     }
@@ -133,10 +173,10 @@ struct Unpack<WeightFormat::IQ2_XS> {
             const IntLanes signs =
                 even_signs_of_bytes((words[0] >> 9 & 0x7f) | (words[0] >> 17 & 0x7f00) |
                                     (words[1] << 7 & 0x7f0000) | (words[1] >> 1 & 0x7f000000));
+            const IntLanes entries[2] = {entries_of(iq2_xs_grid, words[0] & 0x01ff01ff),
+                                         entries_of(iq2_xs_grid, words[1] & 0x01ff01ff)};
 #pragma GCC unroll 4
-            for (int i = 0; i < 4; ++i)
-                unpack_iq2(entries_of(iq2_xs_grid, words[i / 2] >> 16 * (i % 2) & 511), signs, part, 2 * i,
-                           sink);
+            for (int i = 0; i < 4; ++i) unpack_iq2(entries[i / 2] >> 16 * (i % 2), signs, part, 2 * i, sink);
             sink.done(part, 1);
         }
     }
@@ -153,10 +193,10 @@ struct Unpack<WeightFormat::IQ2_S> {
             unpack_iq2_scales(block, 74, d, part, sink);
             const IntLanes low = block.load(2 + 4 * part), signs = block.load(34 + 4 * part);
             const IntLanes high = byte_at(block.load(66 + part / 4 * 4), part % 4);
+            const FourEntries entries(iq2_s_grid, low, (high & 0x03) << 8 | (high & 0x30) << 20,
+                                      (high & 0x0c) << 6 | (high & 0xc0) << 18);
 #pragma GCC unroll 4
-            for (int i = 0; i < 4; ++i)
-                unpack_iq2(entries_of(iq2_s_grid, byte_at(low, i) | (high >> 2 * i & 3) << 8), signs, part,
-                           2 * i, sink);
+            for (int i = 0; i < 4; ++i) unpack_iq2(entries[i], signs, part, 2 * i, sink);
             sink.done(part, 1);
         }
     }
@@ -173,12 +213,10 @@ struct Unpack<WeightFormat::IQ3_XXS> {
             const IntLanes word = block.load(66 + 4 * part);
             sink.scale(part, to_float((word >> 28 & 15) * 2 + 1) * d);
             const IntLanes signs = even_signs_of_word(word), table = table_of(iq3_xxs_values);
-            const IntLanes indices[2] = {block.load(2 + 8 * part), block.load(6 + 8 * part)};
-#pragma GCC unroll 8
-            for (int i = 0; i < 8; ++i) {
-                const IntLanes entry = entries_of(iq3_xxs_grid, byte_at(indices[i / 4], i % 4));
-                sink.q(part, i, vnni_signed(with_signs(look_up(table, spread_nibbles(entry)), signs, i)));
-            }
+#pragma GCC unroll 2
+            for (int w = 0; w < 2; ++w)
+                unpack_iq3(FourEntries(iq3_xxs_grid, block.load(2 + 8 * part + 4 * w), 0, 0), table, signs,
+                           part, 4 * w, sink);
             sink.done(part, 1);
         }
     }
@@ -195,13 +233,14 @@ struct Unpack<WeightFormat::IQ3_S> {
         for (int part = 0; part < 8; ++part) {
             sink.scale(part, to_float((scales >> 4 * part & 15) * 2 + 1) * d);
             const IntLanes signs = block.load(74 + 4 * part), table = table_of(iq3_s_values);
-            const IntLanes low[2] = {block.load(2 + 8 * part), block.load(6 + 8 * part)};
             const IntLanes ninth = byte_at(block.load(66 + part / 4 * 4), part % 4);
-#pragma GCC unroll 8
-            for (int i = 0; i < 8; ++i) {
-                const IntLanes entry =
-                    entries_of(iq3_s_grid, byte_at(low[i / 4], i % 4) | (ninth >> i & 1) << 8);
-                sink.q(part, i, vnni_signed(with_signs(look_up(table, spread_nibbles(entry)), signs, i)));
+#pragma GCC unroll 2
+            for (int w = 0; w < 2; ++w) {
+                const IntLanes bits = ninth >> 4 * w;
+                unpack_iq3(
+                    FourEntries(iq3_s_grid, block.load(2 + 8 * part + 4 * w),
+                                (bits & 1) << 8 | (bits & 4) << 22, (bits & 2) << 7 | (bits & 8) << 21),
+                    table, signs, part, 4 * w, sink);
             }
             sink.done(part, 1);
         }
@@ -219,10 +258,10 @@ struct Unpack<WeightFormat::IQ1_S> {
             const IntLanes low = block.load(2 + 4 * part);
             const IntLanes high = block.load(34 + part / 2 * 4) >> 16 * (part % 2);
             sink.scale(part, to_float((high >> 12 & 7) * 2 + 1) * d);
+            const FourEntries entries(iq1_grid, low, (high & 0007) << 8 | (high & 0700) << 18,
+                                      (high & 0070) << 5 | (high & 07000) << 15);
 #pragma GCC unroll 4
-            for (int i = 0; i < 4; ++i)
-                unpack_iq1(entries_of(iq1_grid, byte_at(low, i) | (high >> 3 * i & 7) << 8), high >> 15, part,
-                           2 * i, sink);
+            for (int i = 0; i < 4; ++i) unpack_iq1(entries[i], high >> 15, part, 2 * i, sink);
             sink.done(part, 1);
         }
     }
@@ -244,10 +283,10 @@ struct Unpack<WeightFormat::IQ1_M> {
             sink.scale(2 * part + 1, to_float((scales >> 3 & 7) * 2 + 1) * d);
             const IntLanes low = block.load(4 * part);
             const IntLanes high = block.load(32 + part / 2 * 4) >> 16 * (part % 2);
+            const FourEntries entries(iq1_grid, low, (high & 0x007) << 8 | (high & 0x700) << 16,
+                                      (high & 0x070) << 4 | (high & 0x7000) << 12);
 #pragma GCC unroll 4
-            for (int i = 0; i < 4; ++i)
-                unpack_iq1(entries_of(iq1_grid, byte_at(low, i) | (high >> 4 * i & 7) << 8),
-                           high >> (4 * i + 3), part, 2 * i, sink);
+            for (int i = 0; i < 4; ++i) unpack_iq1(entries[i], high >> (4 * i + 3), part, 2 * i, sink);
             sink.done(part, 1);
         }
     }
