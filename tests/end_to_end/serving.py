@@ -9,8 +9,8 @@ from tiny_model import MODELS
 
 MODEL = MODELS / "tiny-q8_0.gguf"
 
-# What keeps a server busy. LONG is a stream of nearly as many events as a client may leave unread; without a stream,
-# ENDLESS takes minutes. Both need LONG_CONTEXT.
+# Requests that keep a server busy; their server needs LONG_CONTEXT. LONG is a stream of nearly as many events as a client
+# may leave unread (stream_bytes in src/http/server.h: 1 MiB). ENDLESS takes minutes, without a stream.
 LONG_CONTEXT = ("--context", 60000)
 LONG = {"prompt": "And", "max_tokens": 1000, "n": 4, "ignore_eos": True, "temperature": 1, "seed": 3, "stream": True}
 ENDLESS = {**LONG, "max_tokens": 50000, "n": 64, "stream": False}

@@ -70,7 +70,8 @@ TEST_P(OpsMatrixTest, MultipliesIntegerActivationsExactly) {
     }
 }
 
-// Every stored integer and every activation as large as can be: CpuOps sums several products in 16 bits.
+// Every stored integer and every activation as large as can be: CpuOps sums several products in 16 bits. Q3_K
+// is stored with an offset, so it has the largest stored integer and the largest magnitude.
 TEST_P(OpsMatrixTest, SumsOfTheLargestIntegersDoNotOverflow) {
     struct Largest {
         WeightFormat format;
@@ -87,7 +88,10 @@ TEST_P(OpsMatrixTest, SumsOfTheLargestIntegersDoNotOverflow) {
                                 Largest{WeightFormat::Q5_0, 2, 22, std::byte{0xff}},
                                 Largest{WeightFormat::Q5_1, 4, 24, std::byte{0xff}},
                                 Largest{WeightFormat::Q2_K, 16, 80, std::byte{0xff}},
+                                Largest{WeightFormat::Q3_K, 0, 96, std::byte{0xff}},
                                 Largest{WeightFormat::Q3_K, 0, 96, std::byte{0x00}},
+                                Largest{WeightFormat::IQ2_XS, 2, 66, std::byte{0xff}},
+                                Largest{WeightFormat::IQ2_S, 2, 74, std::byte{0xff}},
                                 Largest{WeightFormat::IQ4_NL, 2, 18, std::byte{0x00}},
                                 Largest{WeightFormat::IQ4_XS, 8, 136, std::byte{0x00}}}) {
         for (const std::int64_t rows : {1, 5}) {

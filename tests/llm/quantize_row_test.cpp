@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "llm/ops/codebooks/iq4_values.h"
 #include "llm/ops/dequantize.h"
 
 namespace voltpile::llm {
@@ -90,7 +91,7 @@ TEST(QuantizeRow, LevelsOfIq4ComeBackExactly) {
     for (const WeightFormat format : {IQ4_NL, IQ4_XS}) {
         std::vector<float> x(kColumns);
         for (std::size_t i = 0; i < x.size(); ++i)
-            x[i] = static_cast<float>(iq4_value(i % 32 == 5 ? 0 : static_cast<int>(random() % 16))) * 0x1p-8f;
+            x[i] = static_cast<float>(iq4_values[i % 32 == 5 ? 0 : random() % 16]) * 0x1p-8f;
         EXPECT_EQ(round_trip(format, x), x) << name(format);
     }
 }

@@ -8,6 +8,7 @@
 #include "base/half.h"
 #include "llm/model/code_levels.h"
 #include "llm/ops/codebooks/codebook_block.h"
+#include "llm/ops/codebooks/iq4_values.h"
 
 namespace voltpile::llm {
 namespace {
@@ -118,11 +119,11 @@ void dequantize_block<WeightFormat::Q5_1>(const std::uint8_t* block, float* out)
     for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(five_bits(block + 4, i)) + m;
 }
 
-// Block: d, q 4 bits as in Q4_0. w = d * iq4_value(q)
+// Block: d, q 4 bits as in Q4_0. w = d * iq4_values[q]
 template <>
 void dequantize_block<WeightFormat::IQ4_NL>(const std::uint8_t* block, float* out) {
     const float d = half_at(block);
-    for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(iq4_value(nibble(block + 2, i)));
+    for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(iq4_values[nibble(block + 2, i)]);
 }
 
 // Block: e uint8, q 4 bits as in Q4_0. w = 2^(e - 127) * q as a float of 1, 2 and 1 bits
@@ -205,7 +206,7 @@ void dequantize_block<WeightFormat::Q3_K>(const std::uint8_t* block, float* out)
         out[i] = d * static_cast<float>(integers.scale[i / 16]) * static_cast<float>(integers.weight[i]);
 }
 
-// Block: d, 8 scales of 6 bits, q 4 bits. w = (d * (scale - 32)) * iq4_value(q)
+// Block: d, 8 scales of 6 bits, q 4 bits. w = (d * (scale - 32)) * iq4_values[q]
 template <>
 void dequantize_block<WeightFormat::IQ4_XS>(const std::uint8_t* block, float* out) {
     const float d = half_at(block);
@@ -215,7 +216,7 @@ void dequantize_block<WeightFormat::IQ4_XS>(const std::uint8_t* block, float* ou
         const float scale = d * static_cast<float>((low | (high >> 2 * part & 3) << 4) - 32);
         const std::uint8_t* packed = block + 8 + 16 * part;
         for (int i = 0; i < 32; ++i)
-            out[32 * part + i] = scale * static_cast<float>(iq4_value(nibble(packed, i)));
+            out[32 * part + i] = scale * static_cast<float>(iq4_values[nibble(packed, i)]);
     }
 }
 
@@ -268,12 +269,6 @@ SixBitScales unpack_six_bit_scales(const std::uint8_t* packed) {
         six.min[4 + j] = static_cast<std::uint8_t>(c >> 4 | (b >> 6) << 4);
     }
     return six;
-}
-
-std::int8_t iq4_value(int q) {
-    static constexpr std::array<std::int8_t, 16> values = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                                           1,    13,   25,  38,  53,  69,  89,  113};
-    return values[static_cast<std::size_t>(q)];
 }
 
 void dequantize_row(WeightFormat format, const std::byte* row, std::int64_t columns, float* out) {

@@ -25,7 +25,4 @@ struct SixBitScales {
 // Unpacks the 12 bytes at `packed`.
 SixBitScales unpack_six_bit_scales(const std::uint8_t* packed);
 
-// The weight of a nibble of IQ4_NL and IQ4_XS in units of its scale.
-std::int8_t iq4_value(int q);
-
 }  // namespace voltpile::llm

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "base/half.h"
-#include "llm/ops/dequantize.h"
+#include "llm/ops/codebooks/iq4_values.h"
 
 namespace voltpile::llm {
 namespace {
@@ -15,20 +15,38 @@ namespace {
 constexpr int kLevels = 16, kPart = 32, kParts = 8;
 constexpr int kLeastScale = -32, kMostScale = 31;  // of a part of IQ4_XS
 
-float level(int q) {
-    return static_cast<float>(iq4_value(q));
+constexpr float level(int q) {
+    return static_cast<float>(iq4_values[q]);
 }
 
 float rounded_half(float value) {
     return float_from_half(half_from_float(value));
 }
 
-// Returns the index of the level nearest to x / scale; scale may be negative, but not 0.
-int nearest_level(float x, float scale) {
-    const float y = x / scale;
-    int q = 0;
-    while (q + 1 < kLevels && y > (level(q) + level(q + 1)) / 2) ++q;
-    return q;
+// Returns of(0) to of(14), one for each step from a level to the next.
+template <class T, class Of>
+constexpr std::array<T, kLevels - 1> per_step(Of of) {
+    std::array<T, kLevels - 1> all{};
+    for (int k = 0; k + 1 < kLevels; ++k) all[static_cast<std::size_t>(k)] = of(k);
+    return all;
+}
+constexpr auto kMiddles = per_step<float>([](int k) { return (level(k) + level(k + 1)) / 2; });
+constexpr auto kSteps = per_step<float>([](int k) { return level(k + 1) - level(k); });
+constexpr auto kIndexSteps = per_step<int>([](int) { return 1; });
+
+// Climbs from the lowest level to the one nearest to x / scale, and returns `first` plus the steps on the
+// way, for each of a part's weights. scale may be negative, but not 0. Without branches, so that compilers
+// vectorize it.
+template <class T>
+std::array<T, kPart> climb(const float* x, float scale, T first, const std::array<T, kLevels - 1>& steps) {
+    std::array<T, kPart> sums{};
+    for (int i = 0; i < kPart; ++i) {
+        const float y = x[i] / scale;
+        T sum = first;
+        for (std::size_t k = 0; k < steps.size(); ++k) sum += y > kMiddles[k] ? steps[k] : T(0);
+        sums[static_cast<std::size_t>(i)] = sum;
+    }
+    return sums;
 }
 
 struct Part {
@@ -39,9 +57,11 @@ struct Part {
 // sum w (x - scale level)^2 with the nearest levels. best: the scale with the least error for these levels.
 double error_of(const Part& part, float scale, float* best = nullptr) {
     double error = 0, products = 0, squares = 0;
+    std::array<float, kPart> levels{};
+    if (scale != 0) levels = climb(part.x, scale, level(0), kSteps);
     for (int i = 0; i < kPart; ++i) {
         const double w = static_cast<double>(part.importance[i]), x = static_cast<double>(part.x[i]);
-        const double v = scale == 0 ? 0 : static_cast<double>(level(nearest_level(part.x[i], scale)));
+        const auto v = static_cast<double>(levels[static_cast<std::size_t>(i)]);
         const double difference = x - static_cast<double>(scale) * v;
         error += w * difference * difference;
         products += w * x * v;
@@ -85,8 +105,10 @@ void put_scale(float scale, std::uint8_t* out) {
 // Weight i has the low nibble of byte i for i < 16, and the high one of byte i - 16 above. A scale of 0 takes
 // level 0 of all, which multiplies to 0.
 void put_levels(const float* x, float scale, std::uint8_t* out) {
-    const auto q = [&](int i) { return scale == 0 ? 0 : nearest_level(x[i], scale); };
-    for (int i = 0; i < kPart / 2; ++i) out[i] = static_cast<std::uint8_t>(q(i) | q(i + kPart / 2) << 4);
+    std::array<int, kPart> q{};
+    if (scale != 0) q = climb(x, scale, 0, kIndexSteps);
+    for (std::size_t i = 0; i < kPart / 2; ++i)
+        out[i] = static_cast<std::uint8_t>(q[i] | q[i + kPart / 2] << 4);
 }
 
 int part_scale(float scale, float d) {

@@ -1,4 +1,4 @@
-// Quantizes blocks of IQ4_NL and IQ4_XS, whose 16 levels are not evenly spaced (iq4_value()).
+// Quantizes blocks of IQ4_NL and IQ4_XS, whose 16 levels are not evenly spaced (iq4_values).
 #pragma once
 
 #include <cstdint>

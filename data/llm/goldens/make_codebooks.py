@@ -24,7 +24,7 @@ def table(name, kind):
     rows = kind.grid.reshape(count, width)
     words = [sum(values.index(float(v)) << bits * i for i, v in enumerate(row)) for row in rows]
     lines = [", ".join(f"0x{w:04x}" for w in words[at : at + PER_LINE]) for at in range(0, count, PER_LINE)]
-    return f"inline constexpr std::array<std::uint16_t, {count}> {name}_grid = {{\n    " + ",\n    ".join(lines) + "};\n"
+    return f"constexpr std::array<std::uint16_t, {count}> {name}_grid = {{\n    " + ",\n    ".join(lines) + "};\n"
 
 
 def main(out):

@@ -1,25 +1,19 @@
 // Steps (formats.h) of the formats with blocks of 32 weights that files have beside Q8_0 and Q4_0.
 #pragma once
 
+#include "llm/ops/codebooks/iq4_values.h"
 #include "llm/ops/cpu/formats.h"
 
 namespace voltpile::llm {
 inline namespace VOLTPILE_TARGET {
 
-// 16 values, one for each nibble.
-struct alignas(16) NibbleTable {
-    std::int8_t value[16];
-};
-
-// The weights of IQ4_NL and IQ4_XS in units of their scale.
-constexpr NibbleTable iq4_values{{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}};
-// Twice the values of 4-bit floats with 2 exponent bits and 1 fraction bit.
-constexpr NibbleTable fp4_values{{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}};
+// Twice the values of 4-bit floats with 2 exponent bits and 1 fraction bit, one for each nibble.
+alignas(16) constexpr std::int8_t fp4_values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 // Lane i gets the table's value for a nibble of byte i: the low one, or the high one.
-VOLTPILE_INLINE IntLanes load_nibble_values(const NibbleTable& table, Bytes from, bool high) {
+VOLTPILE_INLINE IntLanes load_nibble_values(const std::int8_t (&table)[16], Bytes from, bool high) {
 #if defined(__AVX2__)
-    const __m128i values = _mm_load_si128(reinterpret_cast<const __m128i*>(table.value));
+    const __m128i values = _mm_load_si128(reinterpret_cast<const __m128i*>(table));
 #if defined(__AVX512F__)
     __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
 #else
@@ -34,7 +28,7 @@ VOLTPILE_INLINE IntLanes load_nibble_values(const NibbleTable& table, Bytes from
 #endif
 #else
     IntLanes lanes(0);
-    for (int i = 0; i < lane_count; ++i) lanes.v[i] = table.value[high ? from[i] >> 4 : from[i] & 15];
+    for (int i = 0; i < lane_count; ++i) lanes.v[i] = table[high ? from[i] >> 4 : from[i] & 15];
     return lanes;
 #endif
 }

@@ -42,7 +42,8 @@ struct GroupSum {
     }
 };
 #else
-// How many steps' sums of two products fit into 16 bits.
+// How many steps' sums of two products fit into 16 bits: two products are at most 2 * 127 times the largest
+// weight.
 template <WeightFormat format>
 constexpr int steps_in_16_bits = 32767 / (2 * 127 * Unpack<format>::largest);
 static_assert(steps_in_16_bits<WeightFormat::Q8_0> == 1 && steps_in_16_bits<WeightFormat::Q4_0> == 8);
@@ -97,7 +98,8 @@ VOLTPILE_INLINE std::int32_t offset_sum(const QuantizedBlock& x, int group) {
     return 0;
 }
 
-// The sum of the activations that a minimum counts for: of 32 columns, or of half of them.
+// Returns the sum of the activations, times their scale, that a minimum counts for. group: 0, or half of the
+// 32 columns.
 template <WeightFormat format>
 VOLTPILE_INLINE Lanes min_sum(const QuantizedBlock& x, int group) {
     return Lanes(Unpack<format>::min_group == quantized_columns ? x.sum : x.half_sums[group]);

@@ -19,8 +19,8 @@ constexpr int group_registers = quantized_columns / 4;  // for 32 columns
 // w[j, c] = scale * (q - offset) + min, with the scale of the format's group of columns.
 struct alignas(64) Panel {
     std::uint8_t q[panel_blocks * group_registers][panel_registers][simd_bytes];
-    float scale[2 * panel_blocks][panel_registers][lane_count];  // of each group
-    float min[2 * panel_blocks][panel_registers][lane_count];    // of each group that has one
+    float scale[2 * panel_blocks][panel_registers][lane_count];  // of each `group` columns
+    float min[2 * panel_blocks][panel_registers][lane_count];    // of each `min_group` columns
 };
 static_assert(sizeof(Panel) <= integer_panel_bytes);
 

@@ -3,6 +3,8 @@
 // weight. So a result depends neither on the other rows, nor on the tile, nor on the width of the registers.
 #pragma once
 
+#include <utility>
+
 #include "llm/ops/cpu/strip_product.h"
 
 namespace voltpile::llm {
@@ -184,51 +186,17 @@ void integer_product_of(const Product& p) {
     for (; first < p.end; first += strip_rows) multiply_strips<format, strip_registers>(p, first);
 }
 
+// p.format: one of kIntegerProductFormats.
+template <std::size_t... i>
+void integer_product_in(const Product& p, std::index_sequence<i...>) {
+    const auto run = [&]<WeightFormat format>() {
+        if (p.format == format) integer_product_of<format>(p);
+    };
+    (run.template operator()<kIntegerProductFormats[i]>(), ...);
+}
+
 void integer_product(const Product& p) {
-    switch (p.format) {
-        case WeightFormat::Q8_0:
-            return integer_product_of<WeightFormat::Q8_0>(p);
-        case WeightFormat::Q4_0:
-            return integer_product_of<WeightFormat::Q4_0>(p);
-        case WeightFormat::Q4_1:
-            return integer_product_of<WeightFormat::Q4_1>(p);
-        case WeightFormat::Q5_0:
-            return integer_product_of<WeightFormat::Q5_0>(p);
-        case WeightFormat::Q5_1:
-            return integer_product_of<WeightFormat::Q5_1>(p);
-        case WeightFormat::IQ4_NL:
-            return integer_product_of<WeightFormat::IQ4_NL>(p);
-        case WeightFormat::IQ4_XS:
-            return integer_product_of<WeightFormat::IQ4_XS>(p);
-        case WeightFormat::MXFP4:
-            return integer_product_of<WeightFormat::MXFP4>(p);
-        case WeightFormat::Q2_K:
-            return integer_product_of<WeightFormat::Q2_K>(p);
-        case WeightFormat::Q3_K:
-            return integer_product_of<WeightFormat::Q3_K>(p);
-        case WeightFormat::Q4_K:
-            return integer_product_of<WeightFormat::Q4_K>(p);
-        case WeightFormat::Q5_K:
-            return integer_product_of<WeightFormat::Q5_K>(p);
-        case WeightFormat::Q6_K:
-            return integer_product_of<WeightFormat::Q6_K>(p);
-        case WeightFormat::IQ1_S:
-            return integer_product_of<WeightFormat::IQ1_S>(p);
-        case WeightFormat::IQ1_M:
-            return integer_product_of<WeightFormat::IQ1_M>(p);
-        case WeightFormat::IQ2_XXS:
-            return integer_product_of<WeightFormat::IQ2_XXS>(p);
-        case WeightFormat::IQ2_XS:
-            return integer_product_of<WeightFormat::IQ2_XS>(p);
-        case WeightFormat::IQ2_S:
-            return integer_product_of<WeightFormat::IQ2_S>(p);
-        case WeightFormat::IQ3_XXS:
-            return integer_product_of<WeightFormat::IQ3_XXS>(p);
-        case WeightFormat::IQ3_S:
-            return integer_product_of<WeightFormat::IQ3_S>(p);
-        default:
-            return;  // see has_integer_product
-    }
+    integer_product_in(p, std::make_index_sequence<kIntegerProductFormats.size()>());
 }
 #endif
 

@@ -3,6 +3,7 @@
 // so a row's result is bit-identical for any other rows and any division of the work.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -42,18 +43,17 @@ struct Product {
     float* sums = nullptr;                      // scratch: rows * integer_sums
 };
 
-// Whether integer_product has the format.
+// The formats that integer_product has.
+inline constexpr std::array kIntegerProductFormats = {
+    WeightFormat::Q8_0,   WeightFormat::Q4_0,  WeightFormat::Q4_K,    WeightFormat::Q5_K,
+    WeightFormat::Q6_K,   WeightFormat::Q4_1,  WeightFormat::Q5_0,    WeightFormat::Q5_1,
+    WeightFormat::IQ4_NL, WeightFormat::Q2_K,  WeightFormat::Q3_K,    WeightFormat::IQ4_XS,
+    WeightFormat::MXFP4,  WeightFormat::IQ1_S, WeightFormat::IQ1_M,   WeightFormat::IQ2_XXS,
+    WeightFormat::IQ2_XS, WeightFormat::IQ2_S, WeightFormat::IQ3_XXS, WeightFormat::IQ3_S};
 constexpr bool has_integer_product(WeightFormat format) {
-    switch (format) {
-        case WeightFormat::F32:
-        case WeightFormat::F16:
-        case WeightFormat::BF16:
-        case WeightFormat::NF4:
-        case WeightFormat::FP4:
-            return false;
-        default:
-            return true;
-    }
+    for (const WeightFormat each : kIntegerProductFormats)
+        if (each == format) return true;
+    return false;
 }
 
 // Attention of one row and the `group` query heads that share a KV head.
@@ -80,7 +80,7 @@ struct AttentionRow {
 struct CpuKernels {
     CpuLevel level;
     void (*product)(const Product&);
-    // The same for packed weights of formats with integer products, from quantized activations. nullptr: the
+    // The same for packed weights of kIntegerProductFormats, from quantized activations. nullptr: the
     // level has none, and `product` multiplies all formats; otherwise it has only the others.
     void (*integer_product)(const Product&);
     // Quantizes a row. columns: a multiple of quantized_columns.

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "llm/ops/cpu/kernels.h"
+
 namespace voltpile::llm {
 namespace {
 
@@ -33,6 +35,13 @@ void transpose(const std::byte* from, std::size_t from_stride, std::byte* to, st
     for (std::size_t i = 0; i < together; ++i)
         std::memcpy(to + i * to_stride, &columns[i], sizeof columns[i]);
 }
+
+// The shorter unit has at most an fp16 number.
+static_assert([] {
+    for (const WeightFormat format : kIntegerProductFormats)
+        if (info(format).block_bytes % unit_bytes > 2) return false;
+    return true;
+}());
 
 // A block of a matrix row by row, and the blocks that follow it. place(): of the unit at `offset` of row r's
 // block; `apart`: bytes between what transpose() takes as rows.

@@ -32,6 +32,7 @@ VOLTPILE_INLINE void store_sums(const Product& p, const float* sums, std::int64_
 // Multiplies what it is given with `rows` rows at once. The same operations as multiply_panel's.
 template <WeightFormat format, int rows>
 struct RowsSink {
+    static_assert(Unpack<format>::bytes == info(format).block_bytes);
     static constexpr int groups = quantized_columns / Unpack<format>::group;
     static constexpr int steps = group_steps<format>;
     static constexpr int blocks = Unpack<format>::blocks;

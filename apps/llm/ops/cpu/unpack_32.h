@@ -89,7 +89,7 @@ struct Unpack<WeightFormat::Q5_1> {
 
 // The bytes for the sink of 4 codes of IQ4_NL or IQ4_XS, which are signed as those of Q8_0 are.
 VOLTPILE_INLINE IntLanes look_up_iq4(IntLanes codes) {
-    const IntLanes table = repeated(_mm_load_si128(reinterpret_cast<const __m128i*>(iq4_values.value)));
+    const IntLanes table = repeated(_mm_load_si128(reinterpret_cast<const __m128i*>(iq4_values)));
     return vnni_signed(look_up(table, codes));
 }
 

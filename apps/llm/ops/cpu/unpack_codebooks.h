@@ -30,13 +30,14 @@ VOLTPILE_INLINE __m512i permuted(const std::uint16_t* numbers, __m512i index) {
 // The grid's entries for two indices of 16 bits in each lane.
 template <std::size_t size>
 VOLTPILE_INLINE IntLanes entries_of(const std::array<std::uint16_t, size>& grid, IntLanes indices) {
+    const auto* const numbers = reinterpret_cast<const std::uint16_t*>(&grid);  // no function of std::array
 #if defined(__AVX512F__)
-    return (IntLanes::Numbers)permuted<size>(grid.data(), (__m512i)indices.v);
+    return (IntLanes::Numbers)permuted<size>(numbers, (__m512i)indices.v);
 #else
     const auto gathered = [&](IntLanes index) {
         // Two entries at once, so that no load reaches beyond the grid.
         const __m256i both =
-            _mm256_i32gather_epi32(reinterpret_cast<const int*>(grid.data()), (__m256i)(index >> 1).v, 4);
+            _mm256_i32gather_epi32(reinterpret_cast<const int*>(numbers), (__m256i)(index >> 1).v, 4);
         const __m256i bits = (__m256i)((index & 1) << 4).v;
         return IntLanes((IntLanes::Numbers)_mm256_srlv_epi32(both, bits)) & 0xffff;
     };
@@ -44,8 +45,8 @@ VOLTPILE_INLINE IntLanes entries_of(const std::array<std::uint16_t, size>& grid,
 #endif
 }
 
-// The grid's entries for the 4 indices in a lane's bytes, whose higher bits are in even (of the first and
-// the third, each where an index of 16 bits has them) and odd (the others).
+// The grid's entries for 4 indices. low: their lower 8 bits, one byte each. high_even, high_odd: the higher
+// bits of indices 0 and 2, and of 1 and 3, in place in 16 bits each.
 struct FourEntries {
     IntLanes even, odd;
     template <std::size_t size>
@@ -70,7 +71,7 @@ VOLTPILE_INLINE IntLanes spread_nibbles(IntLanes entry) {
     return (entry | entry << 4) & 0x0f0f0f0f;
 }
 
-// even_signs() of each byte, whose highest bits are 0.
+// even_signs() of each byte. The top bit of each byte must be 0.
 VOLTPILE_INLINE IntLanes even_signs_of_bytes(IntLanes seven) {
     IntLanes odd = seven ^ seven >> 4;
     odd = odd ^ odd >> 2;
@@ -102,7 +103,7 @@ VOLTPILE_INLINE IntLanes table_of(const std::int8_t (&values)[count]) {
     return repeated(_mm_load_si128(reinterpret_cast<const __m128i*>(table)));
 }
 
-// Passes 8 weights to the sink, from step `step` on. signs: of the block.
+// Passes 8 weights of IQ2 to the sink, from step `step` on. signs: of the 32 columns.
 template <class Sink>
 VOLTPILE_INLINE void unpack_iq2(IntLanes entry, IntLanes signs, int block, int step, Sink& sink) {
     const IntLanes table = table_of(iq2_values);
@@ -110,7 +111,7 @@ VOLTPILE_INLINE void unpack_iq2(IntLanes entry, IntLanes signs, int block, int s
     sink.q(block, step + 1,
            vnni_signed(with_signs(look_up(table, spread_pairs(entry >> 8)), signs, step + 1)));
 }
-// The same of 16 weights.
+// Passes 16 weights of IQ3 to the sink, from step `step` on. signs: of the 32 columns.
 template <class Sink>
 VOLTPILE_INLINE void unpack_iq3(const FourEntries& entries, IntLanes table, IntLanes signs, int block,
                                 int step, Sink& sink) {
@@ -119,7 +120,7 @@ VOLTPILE_INLINE void unpack_iq3(const FourEntries& entries, IntLanes table, IntL
         sink.q(block, step + i,
                vnni_signed(with_signs(look_up(table, spread_nibbles(entries[i])), signs, step + i)));
 }
-// negative: the offset's sign, in bit 0.
+// Passes 8 weights of IQ1 to the sink, from step `step` on. negative: the sign of their offset, in bit 0.
 template <class Sink>
 VOLTPILE_INLINE void unpack_iq1(IntLanes entry, IntLanes negative, int block, int step, Sink& sink) {
     // Codes 0 to 2 with the offset 1, and 4 to 6 with -1.
