@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 
@@ -129,7 +130,7 @@ void pack_iq4_nl(const float* x, const float* importance, std::uint8_t* out) {
 void pack_iq4_xs(const float* x, const float* importance, std::uint8_t* out) {
     std::array<float, kParts> scales{};
     float largest = 0;
-    const auto part = [&](int p) { return Part{x + kPart * p, importance + kPart * p}; };
+    const auto part = [&](std::ptrdiff_t p) { return Part{x + kPart * p, importance + kPart * p}; };
     for (int p = 0; p < kParts; ++p) {
         float& scale = scales[static_cast<std::size_t>(p)];
         scale = fit_levels(part(p));
@@ -156,7 +157,7 @@ void pack_iq4_xs(const float* x, const float* importance, std::uint8_t* out) {
         const auto stored = static_cast<unsigned>(s - kLeastScale);
         out[4 + p / 2] = static_cast<std::uint8_t>(out[4 + p / 2] | (stored & 15) << p % 2 * 4);
         high |= (stored >> 4) << 2 * p;
-        put_levels(x + kPart * p, d * static_cast<float>(s), out + 8 + 16 * p);
+        put_levels(part(p).x, d * static_cast<float>(s), out + 8 + 16 * static_cast<std::ptrdiff_t>(p));
     }
     const auto bits = static_cast<std::uint16_t>(high);
     std::memcpy(out + 2, &bits, sizeof bits);
