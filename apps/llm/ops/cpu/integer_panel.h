@@ -43,8 +43,12 @@ struct StripBlock {
     VOLTPILE_INLINE Lanes load_half(int offset) const { return load_halves(unit(offset, 2)); }
 };
 
-VOLTPILE_INLINE Lanes byte_of_lanes(IntLanes packed, int byte) {
-    return to_float(packed >> 8 * byte & 255);
+VOLTPILE_INLINE IntLanes byte_of(IntLanes word, int byte) {
+    return word >> 8 * byte & 255;
+}
+// The fp16 number in the lower (0) or the upper (1) half of each lane.
+VOLTPILE_INLINE Lanes half_of(IntLanes word, int half) {
+    return float_from_half_bits(word >> 16 * half & 0xffff);
 }
 
 // Unpack<format>::unpack() converts one block of the format for each lane and passes it to a sink:
@@ -68,6 +72,14 @@ VOLTPILE_INLINE IntLanes repeated(__m128i bytes) {
 #else
     return (IntLanes::Numbers)_mm256_broadcastsi128_si256(bytes);
 #endif
+}
+
+// A table of up to 16 values for look_up().
+template <std::size_t count>
+VOLTPILE_INLINE IntLanes table_of(const std::int8_t (&values)[count]) {
+    alignas(16) std::int8_t table[16] = {};
+    for (std::size_t i = 0; i < count; ++i) table[i] = values[i];
+    return repeated(_mm_load_si128(reinterpret_cast<const __m128i*>(table)));
 }
 
 // The table's byte for each byte of `codes`, which are below 16.
@@ -152,14 +164,13 @@ struct Unpack<WeightFormat::MXFP4> {
 template <class Sink>
 VOLTPILE_INLINE void unpack_scales_and_mins(const StripBlock& block, Sink& sink) {
     const IntLanes head[4] = {block.load(0), block.load(4), block.load(8), block.load(12)};
-    const Lanes d = float_from_half_bits(head[0] & 0xffff);
-    const Lanes dmin = -float_from_half_bits(head[0] >> 16 & 0xffff);
+    const Lanes d = half_of(head[0], 0), dmin = -half_of(head[0], 1);
     const IntLanes scale[2] = {head[1] & 0x3f3f3f3f, (head[3] & 0x0f0f0f0f) | (head[1] >> 2 & 0x30303030)};
     const IntLanes min[2] = {head[2] & 0x3f3f3f3f, (head[3] >> 4 & 0x0f0f0f0f) | (head[2] >> 2 & 0x30303030)};
 #pragma GCC unroll 8
     for (int part = 0; part < panel_blocks; ++part) {
-        sink.scale(part, byte_of_lanes(scale[part / 4], part % 4) * d);
-        sink.min(part, byte_of_lanes(min[part / 4], part % 4) * dmin);
+        sink.scale(part, to_float(byte_of(scale[part / 4], part % 4)) * d);
+        sink.min(part, to_float(byte_of(min[part / 4], part % 4)) * dmin);
     }
 }
 

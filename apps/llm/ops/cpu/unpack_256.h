@@ -15,8 +15,7 @@ struct Unpack<WeightFormat::Q2_K> {
     template <class Sink>
     static VOLTPILE_INLINE void unpack(const StripBlock& block, Sink& sink) {
         const IntLanes both = block.load(80);
-        const Lanes d = float_from_half_bits(both & 0xffff);
-        const Lanes dmin = -float_from_half_bits(both >> 16 & 0xffff);
+        const Lanes d = half_of(both, 0), dmin = -half_of(both, 1);
 #pragma GCC unroll 4
         for (int four = 0; four < 4; ++four) {
             const IntLanes packed = block.load(4 * four);
@@ -78,7 +77,7 @@ struct Unpack<WeightFormat::IQ4_XS> {
     template <class Sink>
     static VOLTPILE_INLINE void unpack(const StripBlock& block, Sink& sink) {
         const IntLanes first = block.load(0), low = block.load(4);
-        const Lanes d = float_from_half_bits(first & 0xffff);
+        const Lanes d = half_of(first, 0);
 #pragma GCC unroll 8
         for (int part = 0; part < 8; ++part) {
             const IntLanes scale = (low >> 4 * part & 15) | (first >> (16 + 2 * part) & 3) << 4;

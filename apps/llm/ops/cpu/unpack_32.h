@@ -45,8 +45,8 @@ VOLTPILE_INLINE IntLanes add_fifth_bits(IntLanes q, IntLanes word, int step) {
 template <class Sink>
 VOLTPILE_INLINE void unpack_scale_and_min(const StripBlock& block, Sink& sink) {
     const IntLanes both = block.load(0);
-    sink.scale(0, float_from_half_bits(both & 0xffff));
-    sink.min(0, float_from_half_bits(both >> 16 & 0xffff));
+    sink.scale(0, half_of(both, 0));
+    sink.min(0, half_of(both, 1));
 }
 
 template <>
@@ -89,8 +89,7 @@ struct Unpack<WeightFormat::Q5_1> {
 
 // The bytes for the sink of 4 codes of IQ4_NL or IQ4_XS, which are signed as those of Q8_0 are.
 VOLTPILE_INLINE IntLanes look_up_iq4(IntLanes codes) {
-    const IntLanes table = repeated(_mm_load_si128(reinterpret_cast<const __m128i*>(iq4_values)));
-    return vnni_signed(look_up(table, codes));
+    return vnni_signed(look_up(table_of(iq4_values), codes));
 }
 
 template <>

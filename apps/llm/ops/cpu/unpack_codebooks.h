@@ -95,21 +95,17 @@ VOLTPILE_INLINE IntLanes with_signs(IntLanes q, IntLanes word, int step) {
 #endif
 }
 
-// The table of up to 8 values.
-template <std::size_t count>
-VOLTPILE_INLINE IntLanes table_of(const std::int8_t (&values)[count]) {
-    alignas(16) std::int8_t table[16] = {};
-    for (std::size_t i = 0; i < count; ++i) table[i] = values[i];
-    return repeated(_mm_load_si128(reinterpret_cast<const __m128i*>(table)));
+// The sink's bytes for 4 codes, each below the size of the table. signs: of the 32 columns.
+VOLTPILE_INLINE IntLanes signed_values(IntLanes table, IntLanes codes, IntLanes signs, int step) {
+    return vnni_signed(with_signs(look_up(table, codes), signs, step));
 }
 
 // Passes 8 weights of IQ2 to the sink, from step `step` on. signs: of the 32 columns.
 template <class Sink>
 VOLTPILE_INLINE void unpack_iq2(IntLanes entry, IntLanes signs, int block, int step, Sink& sink) {
     const IntLanes table = table_of(iq2_values);
-    sink.q(block, step, vnni_signed(with_signs(look_up(table, spread_pairs(entry)), signs, step)));
-    sink.q(block, step + 1,
-           vnni_signed(with_signs(look_up(table, spread_pairs(entry >> 8)), signs, step + 1)));
+    sink.q(block, step, signed_values(table, spread_pairs(entry), signs, step));
+    sink.q(block, step + 1, signed_values(table, spread_pairs(entry >> 8), signs, step + 1));
 }
 // Passes 16 weights of IQ3 to the sink, from step `step` on. signs: of the 32 columns.
 template <class Sink>
@@ -117,8 +113,7 @@ VOLTPILE_INLINE void unpack_iq3(const FourEntries& entries, IntLanes table, IntL
                                 int step, Sink& sink) {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i)
-        sink.q(block, step + i,
-               vnni_signed(with_signs(look_up(table, spread_nibbles(entries[i])), signs, step + i)));
+        sink.q(block, step + i, signed_values(table, spread_nibbles(entries[i]), signs, step + i));
 }
 // Passes 8 weights of IQ1 to the sink, from step `step` on. negative: the sign of their offset, in bit 0.
 template <class Sink>
@@ -128,10 +123,6 @@ VOLTPILE_INLINE void unpack_iq1(IntLanes entry, IntLanes negative, int block, in
     const IntLanes second = (IntLanes(0) - (negative & 1)) & 0x04040404;
     sink.q(block, step, vnni_signed(look_up(table, spread_pairs(entry) | second)));
     sink.q(block, step + 1, vnni_signed(look_up(table, spread_pairs(entry >> 8) | second)));
-}
-
-VOLTPILE_INLINE IntLanes byte_at(IntLanes word, int byte) {
-    return word >> 8 * byte & 255;
 }
 
 // Both scales of a part of IQ2_XS and IQ2_S. offset: of the block's 16 scales of 4 bits.
@@ -193,7 +184,7 @@ struct Unpack<WeightFormat::IQ2_S> {
         for (int part = 0; part < 8; ++part) {
             unpack_iq2_scales(block, 74, d, part, sink);
             const IntLanes low = block.load(2 + 4 * part), signs = block.load(34 + 4 * part);
-            const IntLanes high = byte_at(block.load(66 + part / 4 * 4), part % 4);
+            const IntLanes high = byte_of(block.load(66 + part / 4 * 4), part % 4);
             const FourEntries entries(iq2_s_grid, low, (high & 0x03) << 8 | (high & 0x30) << 20,
                                       (high & 0x0c) << 6 | (high & 0xc0) << 18);
 #pragma GCC unroll 4
@@ -234,7 +225,7 @@ struct Unpack<WeightFormat::IQ3_S> {
         for (int part = 0; part < 8; ++part) {
             sink.scale(part, to_float((scales >> 4 * part & 15) * 2 + 1) * d);
             const IntLanes signs = block.load(74 + 4 * part), table = table_of(iq3_s_values);
-            const IntLanes ninth = byte_at(block.load(66 + part / 4 * 4), part % 4);
+            const IntLanes ninth = byte_of(block.load(66 + part / 4 * 4), part % 4);
 #pragma GCC unroll 2
             for (int w = 0; w < 2; ++w) {
                 const IntLanes bits = ninth >> 4 * w;
