@@ -1,6 +1,7 @@
 #include "llm/ops/cuda/streamed_experts.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/parallel.h"
 #include "llm/ops/convert_row.h"
@@ -38,10 +39,16 @@ std::size_t bytes_of(const HostExpertLayer& layer) {
 void read_rows_to_send(const HostWeights& from, std::int64_t begin, std::int64_t end, std::byte* to) {
     const WeightFormat format = sent_format(from.format());
     if (format == from.format()) return from.read_rows(begin, end, to);
-    // Formats that are converted are never packed.
-    const std::size_t bytes = row_bytes(format, static_cast<std::size_t>(from.columns()));
-    for (std::int64_t r = begin; r < end; ++r, to += bytes)
-        convert_row(from.format(), host(from).row(r), from.columns(), format, to);
+    const auto columns = static_cast<std::size_t>(from.columns());
+    const std::size_t bytes = row_bytes(format, columns), stored = row_bytes(from.format(), columns);
+    std::vector<std::byte> strip(strip_rows * stored);
+    for (std::int64_t first = begin; first < end; first += strip_rows) {
+        const std::int64_t last = std::min<std::int64_t>(end, first + strip_rows);
+        from.read_rows(first, last, strip.data());
+        const std::byte* row = strip.data();
+        for (std::int64_t r = first; r < last; ++r, row += stored, to += bytes)
+            convert_row(from.format(), row, from.columns(), format, to);
+    }
 }
 
 }  // namespace
