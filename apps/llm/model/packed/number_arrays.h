@@ -12,6 +12,10 @@
 
 namespace voltpile::llm {
 
+constexpr bool is_finite_half(std::uint16_t half) {
+    return (half & 0x7c00) != 0x7c00;
+}
+
 // Numbers of 4 or 8 bits in words of 32 bits (or 8), of two axes: `packed`, along which the numbers of a word
 // lie, and `other`.
 struct BitArray {

@@ -14,6 +14,7 @@
 #include "llm/model/code_levels.h"
 #include "llm/model/json_file.h"
 #include "llm/model/json_keys.h"
+#include "llm/model/packed/number_arrays.h"
 #include "llm/model/packed/packed_format.h"
 #include "llm/model/packed/quantization_keys.h"
 
@@ -21,8 +22,9 @@ namespace voltpile::llm {
 namespace {
 
 constexpr std::uint64_t kMostExtent = std::uint64_t{1} << 32, kMostWeights = std::uint64_t{1} << 40;
-constexpr std::size_t kBlock = block_size(WeightFormat::NF4);
-static_assert(block_size(WeightFormat::FP4) == kBlock && block_bytes(WeightFormat::FP4) == 4 + kBlock / 2);
+constexpr std::size_t kCodeBlock = block_size(WeightFormat::NF4);
+static_assert(block_size(WeightFormat::FP4) == kCodeBlock &&
+              block_bytes(WeightFormat::FP4) == 4 + kCodeBlock / 2);
 
 // How the scales of a matrix are quantized in turn.
 struct NestedScales {
@@ -52,12 +54,8 @@ struct CodeParts {
 
 WeightFormat format_of(const PackedShape& shape, const CodeParts& parts) {
     const auto has = [&](const CodeLevels& levels) { return std::ranges::equal(parts.map, levels.of_code); };
-    if (shape.columns % kBlock != 0 || parts.block % kBlock != 0) return WeightFormat::F16;
+    if (shape.columns % kCodeBlock != 0 || parts.block % kCodeBlock != 0) return WeightFormat::F16;
     return has(nf4_levels) ? WeightFormat::NF4 : has(fp4_levels) ? WeightFormat::FP4 : WeightFormat::F16;
-}
-
-bool is_finite_half(std::uint16_t half) {
-    return (half & 0x7c00) != 0x7c00;
 }
 
 class PackedCodes final : public PackedMatrix {
@@ -75,14 +73,14 @@ class PackedCodes final : public PackedMatrix {
     bool to_blocks(const TensorSlice& tile, std::byte* out) const {
         bool fits = true;
         for (std::size_t r = tile.row_begin; r < tile.row_end; ++r) {
-            for (std::size_t c = tile.column_begin; c < tile.column_end; c += kBlock) {
+            for (std::size_t c = tile.column_begin; c < tile.column_end; c += kCodeBlock) {
                 const std::uint64_t at = r * columns() + c;
                 const float scale = parts_.scale(at / parts_.block);
                 fits = fits && is_finite_half(half_from_float(scale));
                 std::memcpy(out, &scale, sizeof scale);
                 out += sizeof scale;
                 const std::byte* from = parts_.codes.data() + at / 2;
-                for (std::size_t part = 0; part < kBlock / 32; ++part, from += 16, out += 16)
+                for (std::size_t part = 0; part < kCodeBlock / 32; ++part, from += 16, out += 16)
                     put_part(from, out);
             }
         }

@@ -38,10 +38,6 @@ std::uint64_t scale_index(const IntegerParts& parts, std::uint64_t rows, std::ui
     return parts.scales_by_group ? group * rows + row : row * parts.groups + group;
 }
 
-bool is_finite_half(std::uint16_t half) {
-    return (half & 0x7c00) != 0x7c00;
-}
-
 // Writes blocks of 32 integers q - zero.
 bool put_block(WeightFormat format, const std::int16_t* values, float scale, std::byte* out) {
     const std::uint16_t half = half_from_float(scale);
