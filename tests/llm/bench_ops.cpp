@@ -52,6 +52,10 @@ void bench_products(Bench& bench, double read_gbs, std::string_view only) {
             for (int i = 0; i < copies; ++i) {
                 first.push_back(bench.matrix(format, p.rows, p.columns));
                 if (p.gated) second.push_back(bench.matrix(format, p.rows, p.columns));
+                if (p.rows == vocabulary) continue;
+                std::vector<WeightMatrix*> together{first.back().get()};
+                if (p.gated) together.push_back(second.back().get());
+                bench.ops->allow_integers(together, p.gated);
             }
             fmt::print("{:<8}", p.name);
             for (std::size_t i = 0; i < rows.size(); ++i) {

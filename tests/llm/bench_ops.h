@@ -28,6 +28,7 @@ class Bench {
     explicit Bench(bool batch_invariant) {
         CudaOpsSettings settings;
         settings.batch_invariant = batch_invariant;
+        settings.integer_bytes = std::size_t{16} << 30;
         ops = make_cuda_ops(0, settings);
     }
 

@@ -70,6 +70,29 @@ TEST(ModelMemory, ComputesInt4Heads) {
         EXPECT_EQ(kv_head_bytes(KvElement::I4, head.dim), head.groups * 20) << head.dim;
 }
 
+// A copy as integers has a byte for each weight and a scale of 4 bytes for each row: queries, keys and
+// values, output, gate and up, down. On four GPUs each has 256 rows of keys and of values.
+TEST(ModelMemory, CountsCopiesAsIntegers) {
+    const SyntheticModel model("llama-3-8b", "q4_k_m");
+    const double room[] = {1};
+    EXPECT_EQ(cut_into_stages(model, WeightLayout::Gpu, 1, room).front().all_integers,
+              32ul * ((6144u + 4096 + 2 * 14336) * (4096 + 4) + 4096u * (14336 + 4)));
+    EXPECT_EQ(cut_into_stages(model, WeightLayout::Gpu, 4, room).front().all_integers,
+              32ul * ((1536u + 2 * 3584) * (4096 + 4) + 4096u * (1024 + 4) + 4096u * (3584 + 4)));
+    EXPECT_EQ(cut_into_stages(model, WeightLayout::File, 1, room).front().all_integers, 0u);
+    EXPECT_EQ(
+        cut_into_stages(SyntheticModel("llama-3-8b", "f16"), WeightLayout::Gpu, 1, room).front().all_integers,
+        0u);
+}
+
+// Tiles have 256 rows, of each matrix or of both if they are gated, and steps of 128 columns.
+TEST(ModelMemory, CopiesHaveWholeTiles) {
+    const std::int64_t rows[] = {257, 1};
+    EXPECT_EQ(integer_copy_bytes(rows, 96, false), 3u * 256 * (128 + 4));
+    const std::int64_t both[] = {129, 129};
+    EXPECT_EQ(integer_copy_bytes(both, 129, true), 2u * 256 * (256 + 4));
+}
+
 // Every weight is on exactly one rank, or on all.
 TEST(TensorParallel, ShardsTileTheTensors) {
     for (const char* shape : {"llama-2-7b", "llama-3-8b", "qwen-2.5-7b"})

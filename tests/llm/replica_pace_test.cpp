@@ -27,14 +27,16 @@ ReplicaPace pace_of(const SyntheticModel& model, const char* cluster, int tensor
 
 TEST(ReplicaPace, AgreesWithMeasurementsOnH200) {
     const SyntheticModel small("llama-3-8b", "q8_0"), large("llama-3-70b", "q5_k_m");
-    EXPECT_NEAR(pace_of(small, "h200_x8", 1, 1, 1).one_sequence, 356, 0.2 * 356);
-    EXPECT_NEAR(pace_of(small, "h200_x8", 2, 1, 1).one_sequence, 476, 0.2 * 476);
-    EXPECT_NEAR(pace_of(small, "h200_x8", 4, 1, 1).one_sequence, 540, 0.2 * 540);
+    EXPECT_NEAR(pace_of(small, "h200_x8", 1, 1, 1).one_sequence, 410, 0.2 * 410);
+    EXPECT_NEAR(pace_of(small, "h200_x8", 2, 1, 1).one_sequence, 594, 0.2 * 594);
+    EXPECT_NEAR(pace_of(small, "h200_x8", 4, 1, 1).one_sequence, 810, 0.2 * 810);
     EXPECT_NEAR(pace_of(small, "h200_x8", 1, 2, 1).one_sequence, 346, 0.2 * 346);
-    EXPECT_NEAR(pace_of(large, "h200_x8", 1, 1, 1).one_sequence, 62.3, 0.2 * 62.3);
-    EXPECT_NEAR(pace_of(large, "h200_x8", 2, 1, 1).one_sequence, 93, 0.2 * 93);
-    EXPECT_NEAR(pace_of(small, "h200_x8", 1, 1, 32).all_sequences, 7555, 0.2 * 7555);
-    EXPECT_NEAR(pace_of(small, "h200_x8", 1, 1, 128).all_sequences, 13'661, 0.2 * 13'661);
+    EXPECT_NEAR(pace_of(large, "h200_x8", 1, 1, 1).one_sequence, 69.2, 0.2 * 69.2);
+    EXPECT_NEAR(pace_of(large, "h200_x8", 4, 1, 1).one_sequence, 170, 0.2 * 170);
+    EXPECT_NEAR(pace_of(small, "h200_x8", 1, 1, 32).all_sequences, 8'800, 0.2 * 8'800);
+    EXPECT_NEAR(pace_of(small, "h200_x8", 1, 1, 128).all_sequences, 21'600, 0.2 * 21'600);
+    EXPECT_NEAR(pace_of(small, "h200_x8", 1, 1, 256).all_sequences, 25'600, 0.2 * 25'600);
+    EXPECT_NEAR(pace_of(small, "h200_x8", 1, 1, 256).prompt, 62'000, 0.2 * 62'000);
 }
 
 TEST(ReplicaPace, AgreesWithMeasurementsOfWeightsIn16BitsOnH200) {
@@ -66,6 +68,22 @@ TEST(ReplicaPace, AgreesWithMeasurementsOfAMixtureOnH100) {
     EXPECT_NEAR(pace.with(8), 1'353, 0.2 * 1'353);
     EXPECT_NEAR(pace.with(32), 2'647, 0.4 * 2'647);
     EXPECT_NEAR(pace.all_sequences, 7'501, 0.4 * 7'501);
+}
+
+// Without copies of the weights as integers, prompts take longer.
+TEST(ReplicaPace, CountsCopies) {
+    const SyntheticModel model("llama-3-8b", "q8_0");
+    const Topology topology = load_cluster(VOLTPILE_SOURCE_DIR "/data/clusters/h200_x8.toml", 1);
+    ReplicaRequest request;
+    request.context = 1024;
+    request.tensor = request.pipeline = 1;
+    const ReplicaPlan with = plan_replica(model, request, topology);
+    EXPECT_EQ(with.stages.front().integers, with.stages.front().all_integers);
+    request.copies = false;
+    const ReplicaPlan without = plan_replica(model, request, topology);
+    EXPECT_EQ(without.stages.front().integers, 0U);
+    const WeightBytes weights = weight_bytes(model);
+    EXPECT_LT(estimate_pace(without, weights).prompt, 0.6 * estimate_pace(with, weights).prompt);
 }
 
 // A token uses a quarter of the experts; of two at random, 1 - (3/4)^2 of them.

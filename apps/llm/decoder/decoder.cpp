@@ -66,11 +66,9 @@ void Decoder::add_everywhere(FloatRows x, FloatRows delta, SentinelPlace place) 
 }
 
 RmsNorm Decoder::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, SentinelPlace place) {
-    RmsNorm norm{x, weight, stream_eps(), place, normed_rows(x.rows), delta.data != nullptr};
-    if (norm.done && joint_ != nullptr)
-        links_.add_rms_norm(x, delta, weight, norm.eps, place);
-    else if (norm.done)
-        ops_.add_rms_norm(x, delta, weight, norm.eps, norm.out, place);
+    RmsNorm norm{x, weight, stream_eps(), place, normed_rows(x.rows), delta};
+    norm.done = joint_ != nullptr && delta.data != nullptr;
+    if (norm.done) links_.add_rms_norm(x, delta, weight, norm.eps, place);
     return norm;
 }
 

@@ -190,8 +190,8 @@ class Decoder {
         return settings_.ranks == 1 && rows <= Ops::most_added_rows && !settings_.batch_invariant &&
                !output_norm;
     }
-    // Ops::add_rms_norm(), with the sum of delta over the ranks if the links join sums and norms. Without
-    // delta, leaves the norm to the operation that takes the rows.
+    // Ops::add_rms_norm(), left to the operation that takes the rows, unless the links join the norm with the
+    // sum of delta over the ranks.
     RmsNorm add_rms_norm(FloatRows x, AddedRows delta, const float* weight, SentinelPlace place);
     // What an EAGLE 3 head reads of the layers before layer `end`, see StateFusion.
     HiddenRows states_before(int end, std::int64_t rows) const {

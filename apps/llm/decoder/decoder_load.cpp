@@ -101,6 +101,8 @@ Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index, bool e
         layer.q = matrix("attn_q.weight");
         layer.k = matrix("attn_k.weight");
         layer.v = matrix("attn_v.weight");
+        WeightMatrix* const all[] = {layer.q.get(), layer.k.get(), layer.v.get()};
+        ops_.allow_integers(all, false);
         layer.qkv_adapters =
             load_adapters(loader, index, {"attn_q.weight", "attn_k.weight", "attn_v.weight"});
     }
@@ -114,6 +116,8 @@ Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index, bool e
         layer.k_norm = norm_of("attn_k_norm.weight");
     }
     layer.o = matrix("attn_output.weight");
+    WeightMatrix* const output[] = {layer.o.get()};
+    ops_.allow_integers(output, false);
     layer.o_adapters = load_adapters(loader, index, {"attn_output.weight"});
     if (config_.blocks.output_bias) layer.o_bias = vector("attn_output.bias");
     if (config_.blocks.sinks) layer.sinks = vector("attn_sinks.weight");

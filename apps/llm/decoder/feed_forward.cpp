@@ -25,7 +25,11 @@ class GatedProduct final : public FeedForwardPart {
           down_(loader.matrix(loader.model().layer_tensor(layer, "ffn_down" + ending))),
           gate_up_adapters_(load_adapters(loader, layer, {"ffn_gate" + ending, "ffn_up" + ending})),
           down_adapters_(load_adapters(loader, layer, {"ffn_down" + ending})),
-          activation_(loader.model().config().blocks.activation) {}
+          activation_(loader.model().config().blocks.activation) {
+        WeightMatrix *const both[] = {gate_.get(), up_.get()}, *const down[] = {down_.get()};
+        if (!gate_up_adapters_) loader.ops().allow_integers(both, true);
+        loader.ops().allow_integers(down, false);
+    }
 
     bool can_add() const override { return !down_adapters_; }
 

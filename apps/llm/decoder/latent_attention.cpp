@@ -69,6 +69,8 @@ LatentProjections::LatentProjections(const WeightLoader& loader, int layer)
     } else {
         q_ = loader.matrix(tensor("attn_q.weight"));
     }
+    WeightMatrix* const queries[] = {q_.get()};
+    loader.ops().allow_integers(queries, false);
     const ModelTensor& kv = tensor("attn_kv_a_mqa.weight");
     const auto latent_rows = static_cast<std::size_t>(kv_rank_);
     kv_latent_ = loader.matrix(kv, {0, latent_rows, 0, kv.columns});

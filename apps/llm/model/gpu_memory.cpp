@@ -31,4 +31,13 @@ std::size_t gpu_bytes(WeightFormat format, std::int64_t rows, std::int64_t colum
     return plane_bytes(format, rows, columns).total();
 }
 
+std::size_t integer_copy_bytes(std::span<const std::int64_t> rows, std::int64_t columns, bool gated) {
+    constexpr std::int64_t tile_rows = 256, step_columns = 128;
+    std::int64_t tiles = 0;
+    for (const std::int64_t each : gated ? rows.first(1) : rows)
+        tiles += ((gated ? 2 : 1) * each + tile_rows - 1) / tile_rows;
+    const std::int64_t row = (columns + step_columns - 1) / step_columns * step_columns + 4;
+    return static_cast<std::size_t>(tiles * tile_rows * row);
+}
+
 }  // namespace voltpile::llm

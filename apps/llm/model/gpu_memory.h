@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "llm/model/weight_format_list.h"
 
@@ -24,6 +25,13 @@ WeightFormat sent_format(WeightFormat format);
 // Returns the bytes of a loaded tensor: a matrix, or a vector with one row (a norm, a bias), which becomes
 // fp32.
 std::size_t gpu_bytes(WeightFormat format, std::int64_t rows, std::int64_t columns);
+
+// Returns the bytes of the copy as 8-bit integers of matrices that products multiply together, with so many
+// rows each, which GPUs of compute capability 9.0 read for many rows of activations: tiles of 256 rows, of
+// each matrix or, if gated, of both, and of 128 columns, with a scale for each row.
+std::size_t integer_copy_bytes(std::span<const std::int64_t> rows, std::int64_t columns, bool gated);
+// Rows with more columns are not rounded to integers: they do not fit in a block's shared memory.
+constexpr std::int64_t most_integer_columns = 40960;
 
 // Scratch space of single operations: weights as fp16 for long prompts, partial sums.
 constexpr std::size_t gpu_scratch_bytes = std::size_t{320} << 20;

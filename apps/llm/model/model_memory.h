@@ -58,6 +58,9 @@ struct StageNeeds {
     std::uint64_t stored = 0;   // bytes of the same weights in the file
     std::uint64_t experts = 0;  // bytes in memory of those matrices of which a token uses only some
     int expert_ranks = 1;       // that share the experts as whole ones; 1: each has a part of every expert
+    // Bytes of copies of weights as integers (integer_copies.h), which `weights` leaves out: of all, and of
+    // those that the rank keeps.
+    std::uint64_t all_integers = 0, integers = 0;
     // Experts in host memory, which `weights` and `experts` leave out.
     int host_layers = 0;                  // that have them
     std::uint64_t host_experts = 0;       // bytes on the fullest rank, as in the file

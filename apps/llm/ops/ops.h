@@ -71,13 +71,14 @@ struct HiddenRows {
     std::int64_t columns = 0;
 };
 
-// An RMS norm that an operation may compute together with its own work: add_rms_norm() of x without a delta.
+// An RMS norm that an operation may compute together with its own work: add_rms_norm().
 struct RmsNorm {
     FloatRows x;
     const float* weight = nullptr;
     float eps = 0;
     SentinelPlace place;
     HiddenRows out;
+    AddedRows delta = {};
     bool done = false;  // out has been computed; the rest is not used
 };
 
@@ -140,6 +141,11 @@ class Ops {
     // format's block size. If source.stays, the data may be read after the return or used in place; otherwise
     // they have been copied on return.
     virtual std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) = 0;
+
+    // Allows products of exactly these matrices, by matmul or, if gated, gated_matmul, to round weights and
+    // activations to 8 bits, if there are many rows. GPUs may keep a copy of the matrices for that. Call it
+    // once, after loading. Other Ops round as they always do.
+    virtual void allow_integers(std::span<WeightMatrix* const> /*weights*/, bool /*gated*/) {}
 
     // Joins the loaded matrices of a layer's experts, which must have the same shape and format. bias: see
     // ExpertWeights.
@@ -338,7 +344,7 @@ class Ops {
 
     // Returns the rows of a norm, which it computes unless that is done.
     HiddenRows normed(const RmsNorm& x) {
-        if (!x.done) add_rms_norm(x.x, {}, x.weight, x.eps, x.out, x.place);
+        if (!x.done) add_rms_norm(x.x, x.delta, x.weight, x.eps, x.out, x.place);
         return x.out;
     }
 };

@@ -46,6 +46,9 @@ class TimedOps final : public Ops {
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override {
         return ops_.load_matrix(source);
     }
+    void allow_integers(std::span<WeightMatrix* const> weights, bool gated) override {
+        ops_.allow_integers(weights, gated);
+    }
     std::unique_ptr<ExpertWeights> join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts,
                                                 std::unique_ptr<OpsMemory> bias) override {
         return ops_.join_experts(std::move(experts), std::move(bias));

@@ -92,6 +92,7 @@ class DraftPlanner {
         draft.read_layers.clear();
         draft.embeds_last = false;
         draft.batch_invariant = false;
+        draft.copies = false;  // it reads few rows at once
         draft.host_cache_tokens = 0;
         draft.experts_on_host = 0;
         draft.shrinks = true;

@@ -30,12 +30,13 @@ void bind_to_cores(const Plan& plan, int world_rank) {
     bind_this_thread(pus_of(plan, world_rank));
 }
 
-RankOps make_rank_ops(const Plan& plan, int world_rank, [[maybe_unused]] std::uint64_t weight_bytes,
+RankOps make_rank_ops(const Plan& plan, int world_rank, [[maybe_unused]] const StageNeeds& stage,
                       const ReplicaRequest& request) {
 #if VOLTPILE_CUDA
     if (const int device = plan.ranks[static_cast<std::size_t>(world_rank)].device; device >= 0) {
         CudaOpsSettings settings;
-        settings.matrix_bytes = weight_bytes;
+        settings.matrix_bytes = stage.weights;
+        settings.integer_bytes = stage.integers;
         settings.batch_invariant = request.batch_invariant;
         settings.clamp = request.clamp;
         settings.cores = pus_of(plan, world_rank, expert_cores(plan, world_rank));

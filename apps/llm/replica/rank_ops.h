@@ -24,9 +24,9 @@ struct RankOps {
 void bind_to_cores(const Plan& plan, int world_rank);
 
 // Creates the operations. Makes the rank's GPU the calling thread's current device, or binds the thread to
-// the first of the rank's cores. weight_bytes: the planned size of the weights, which a GPU allocates at
-// once. Throws DeviceError.
-RankOps make_rank_ops(const Plan& plan, int world_rank, std::uint64_t weight_bytes,
+// the first of the rank's cores. stage: with the planned sizes of weights and their copies, which a GPU
+// allocates at once. Throws DeviceError.
+RankOps make_rank_ops(const Plan& plan, int world_rank, const StageNeeds& stage,
                       const ReplicaRequest& request);
 
 }  // namespace voltpile::llm

@@ -116,7 +116,7 @@ void Replica::load(const ModelSource& model, const Replica* model_of_prediction)
         gpu_bytes_before_ = device_bytes_in_use();
     }
     auto area = share_area(model.config());  // collective: before anything that may fail on one rank alone
-    RankOps made = make_rank_ops(plan_.plan, session_.world().rank(), stage().weights, plan_.request);
+    RankOps made = make_rank_ops(plan_.plan, session_.world().rank(), stage(), plan_.request);
     ops_ = std::move(made.ops);
     stream_ = made.stream;
     links_ = std::make_unique<TeamLinks>(

@@ -18,7 +18,7 @@ void explain_memory(ReplicaPlan& out, const ReplicaRoom& room, const ModelConfig
         if (stage.empty()) continue;
         out.plan.formulas.push_back(fmt::format(
             "memory of stage {} = {} of weights (layers {} to {}) + {} B a token x {} tokens + {} for "
-            "activations and scratch space + {} for connections{} = {}",
+            "activations and scratch space + {} for connections{}{} = {}",
             s, bytes(stage.weights), stage.layer_begin, stage.layer_end - 1, stage.kv_per_token,
             count_text(std::int64_t{out.pages} * kv_page_tokens), bytes(out.working),
             bytes(connection_bytes(out.plan)),
@@ -26,6 +26,8 @@ void explain_memory(ReplicaPlan& out, const ReplicaRoom& room, const ModelConfig
                 ? fmt::format(" + {} for a layer's experts from host memory",
                               bytes(out.streamed_bytes(stage)))
                 : "",
+            stage.integers > 0 ? fmt::format(" + {} for copies of weights as integers", bytes(stage.integers))
+                               : "",
             bytes(out.takes[s])));
         if (stage.host_layers > 0)
             out.plan.formulas.push_back(

@@ -49,11 +49,12 @@ inline constexpr std::array kReplicaFields{
         "experts_on_host", &ReplicaRequest::experts_on_host, -1, 65536, -1, false,
         "layers, the last ones that have any, whose experts stay in host memory, where cores compute "
         "them, on ranks with GPUs; -1: as few as let the model fit"},
-    ReplicaField{"batch_invariant", &ReplicaRequest::batch_invariant, 0, 0, 0, false,
-                 "on GPUs: compute each sequence to the same bits whatever else is in the batch, as CPUs "
-                 "always do. Prompts then take a tenth longer, on H100 and "
-                 "H200 two to three times as long, a single sequence a quarter longer; with latent attention "
-                 "(DeepSeek) everything several times as long"},
+    ReplicaField{
+        "batch_invariant", &ReplicaRequest::batch_invariant, 0, 0, 0, false,
+        "on GPUs: compute each sequence to the same bits whatever else is in the batch, as CPUs "
+        "always do. Prompts then take a tenth longer, on H100 and H200 long ones half as long again, "
+        "or two to three times as long without room for copies of the weights, a single sequence a "
+        "quarter longer; with latent attention (DeepSeek) everything several times as long"},
     ReplicaField{"draft_tokens", &ReplicaRequest::draft_tokens, 1, 64, 8, false,
                  "the most tokens guessed ahead for a sequence in a pass, if tokens are guessed; fewer where "
                  "guesses are often wrong or a pass with more rows takes longer than it saves"},

@@ -17,13 +17,14 @@ namespace voltpile::llm {
 namespace {
 
 // Shares of the theoretical rates that decode steps reach, and the time of a sum within a group, from the
-// measurements on H200 and H100 in docs/benchmarks.md. Weights in few bits are expanded first.
+// measurements on H200 and H100 in docs/benchmarks.md. Weights in few bits are expanded first, unless there
+// is a copy of them as integers; these shares, too, are of the rate in 16 bits.
 constexpr double kShareOfBandwidth = 0.66;
 struct TensorShares {
     double steps, prompts;
 };
 constexpr TensorShares kShareOfTensorRate{0.3, 0.3};
-constexpr TensorShares kShareOfTensorRateIn16Bits{0.5, 0.42};
+constexpr TensorShares kShareOfTensorRateIn16Bits{0.5, 0.42}, kShareOfTensorRateOfCopies{0.5, 1.2};
 // Of a layer with experts on a GPU: its many small kernels wait for each other, however few weights they
 // read. From the measurements on H100 there.
 constexpr double kGpuMixtureLayerSeconds = 40e-6;
@@ -53,9 +54,9 @@ constexpr double kPaceSeconds = 0.5;
 // other while others are generated, but for the last ones.
 constexpr double kStartSeconds = 3e-3;
 constexpr double kCommitSeconds = 2e-3;
-constexpr double kSumSeconds = 12e-6;          // between two GPUs over NVLink
+constexpr double kSumSeconds = 5.5e-6;         // between two GPUs over NVLink
 constexpr double kSumOverPcieSeconds = 40e-6;  // assumed: not measured
-constexpr double kMoreForEachRank = 0.25;      // of the time between two GPUs, for each further rank
+constexpr double kMoreForEachRank = 0.3;       // of the time between two GPUs, for each further rank
 
 // Returns the 16-bit multiply-adds per clock and multiprocessor: NVIDIA's figures for tensor cores with fp32
 // sums, or the rate of FP32 units where there are no tensor cores.
@@ -94,9 +95,10 @@ double mixed_rate(double first_share, double first, double second) {
     return first > 0 && second > 0 ? 1 / (first_share / first + (1 - first_share) / second) : 0;
 }
 
-// The shares of the weights that cores multiply by 8-bit activations, and that GPUs need not expand.
+// The shares of the weights that cores multiply by 8-bit activations, that GPUs need not expand, and of which
+// GPUs have a copy as integers.
 struct FormatShares {
-    double integers = 0, in_16_bits = 0;
+    double integers = 0, in_16_bits = 0, copied = 0;
 };
 
 // Returns the rates of a rank with a GPU: those measured on it, else shares of its theoretical ones. 0: its
@@ -110,11 +112,13 @@ StageRates rates_of_gpu(const Host& host, const Gpu& gpu, const FormatShares& fo
     rates.measured = rates.bytes_per_s > 0 && rates.products_per_s > 0 && rates.prompt_products_per_s > 0;
     if (rates.measured) return rates;
     rates.bytes_per_s = gpu.memory_gb_per_s * 1e9 * kShareOfBandwidth;
-    rates.products_per_s = tensor_rate * mixed_rate(formats.in_16_bits, kShareOfTensorRateIn16Bits.steps,
-                                                    kShareOfTensorRate.steps);
-    rates.prompt_products_per_s =
-        tensor_rate *
-        mixed_rate(formats.in_16_bits, kShareOfTensorRateIn16Bits.prompts, kShareOfTensorRate.prompts);
+    const auto share = [&](double TensorShares::*of) {
+        return mixed_rate(
+            formats.copied, kShareOfTensorRateOfCopies.*of,
+            mixed_rate(formats.in_16_bits, kShareOfTensorRateIn16Bits.*of, kShareOfTensorRate.*of));
+    };
+    rates.products_per_s = tensor_rate * share(&TensorShares::steps);
+    rates.prompt_products_per_s = tensor_rate * share(&TensorShares::prompts);
     return rates;
 }
 
@@ -129,7 +133,7 @@ FormatShares format_shares(const WeightBytes& weights) {
         if (format == WeightFormat::F16 || format == WeightFormat::BF16) shares.in_16_bits += bytes;
     }
     if (all <= 0) return {};
-    return {shares.integers / all, shares.in_16_bits / all};
+    return {shares.integers / all, shares.in_16_bits / all, 0};
 }
 
 // Returns the rates of a rank on cores: those measured there, else shares of the theoretical ones. integers:
@@ -318,13 +322,15 @@ ReplicaPace estimate_pace(const ReplicaPlan& replica, const WeightBytes& weights
     double longest = 0, longest_prompt = 0;
     for (std::size_t s = 0; s < replica.stages.size(); ++s) {
         const StageNeeds& stage = replica.stages[s];
-        const StageRates rates = rates_of(replica.plan, s, formats);
-        if (rates.bytes_per_s <= 0) return {};
         const int own = stage.layer_end - stage.layer_begin;
         const HostExpertPace host = pace_of_host_experts(replica, s, weights, formats);
         const double products =
             std::max(0.0, static_cast<double>(weights.active) * own / layers / replica.plan.teams.tensor -
                               host.products);
+        FormatShares of_stage = formats;  // a copy has a byte for each weight
+        if (products > 0) of_stage.copied = std::min(1.0, static_cast<double>(stage.integers) / products);
+        const StageRates rates = rates_of(replica.plan, s, of_stage);
+        if (rates.bytes_per_s <= 0) return {};
         const bool gpu = on_gpu(replica.plan, rates.slowest_rank);
         const bool streams = replica.streamed_rows > 0 && replica.request.rows >= replica.streamed_rows;
         const double host_prompt_s =

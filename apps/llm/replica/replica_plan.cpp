@@ -278,6 +278,7 @@ class ReplicaPlanner {
 
     ReplicaPlan finished(ReplicaPlan plan) const {
         plan = with_rows(with_cache(std::move(plan)));
+        room_.keep_integers(plan);
         if (auto advice = advice_on_numa_nodes(plan.plan); !advice.empty())
             plan.plan.warnings.push_back(std::move(advice));
         add_estimates(plan, points_, room_, model_.config(), weights_);

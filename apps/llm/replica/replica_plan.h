@@ -37,6 +37,7 @@ struct ReplicaRequest {
     int logits = 1;             // the most rows of a pass that need logits
     KvElement cache = KvElement::F16;
     bool batch_invariant = false;  // on GPUs: a sequence does not depend on what else is in the batch
+    bool copies = true;            // of weights, in GPU memory that nothing else needs, see integer_copies.h
     bool clamp = false;            // clamp activations to the range of fp16, see ops.h
 
     Speculate speculate = Speculate::Off;
@@ -98,11 +99,11 @@ struct ReplicaPlan {
     const GpuDuty* duty = nullptr;   // how much the GPUs may work; nullptr: all the time
     std::shared_ptr<const ReplicaPlan> draft;  // of request.draft, with the same teams; nullptr without one
 
-    // Returns the bytes that the fullest rank of a stage keeps: weights, the cache with all pages, and the
-    // room for experts that are copied to the GPU.
+    // Returns the bytes that the fullest rank of a stage keeps: weights and copies of them, the cache with
+    // all pages, and the room for experts that are copied to the GPU.
     std::uint64_t kept_bytes(const StageNeeds& stage) const {
         return stage.weights + stage.kv_per_token * static_cast<std::uint64_t>(pages) * kv_page_tokens +
-               streamed_bytes(stage);
+               streamed_bytes(stage) + stage.integers;
     }
     std::uint64_t streamed_bytes(const StageNeeds& stage) const {
         return streamed_rows > 0 ? stage.largest_host_layer : 0;

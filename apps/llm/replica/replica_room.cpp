@@ -14,6 +14,17 @@ std::uint64_t room_for_cache(const ReplicaPlan& plan, std::size_t stage, double 
         std::max(room - static_cast<double>(plan.streamed_bytes(plan.stages[stage])), 0.0));
 }
 
+// Whether the kernels in ops/cuda/sm90 run on all GPUs of a stage.
+bool multiplies_integers(const Plan& plan, std::size_t stage) {
+    for (const Team& team : plan.teams.teams)
+        for (const int rank : team.stages[stage]) {
+            const RankPlan& at = plan.ranks[static_cast<std::size_t>(rank)];
+            if (plan.host_of(at).gpus[static_cast<std::size_t>(at.gpu)].compute_capability != 90)
+                return false;
+        }
+    return true;
+}
+
 }  // namespace
 
 WeightLayout layout_of(const Plan& plan) {
@@ -101,6 +112,19 @@ bool ReplicaRoom::fits_gpus(const ReplicaPlan& plan) const {
 
 bool ReplicaRoom::fits(const ReplicaPlan& plan) const {
     return fits_gpus(plan) && host_memory_obstacle(plan).empty();
+}
+
+void ReplicaRoom::keep_integers(ReplicaPlan& plan) const {
+    constexpr double share = 0.95;  // of the room; the rest is for what the plan does not know
+    if (layout_of(plan.plan) != WeightLayout::Gpu || !plan.request.copies) return;
+    const std::vector<double> room = capacities(plan);
+    for (std::size_t s = 0; s < room.size(); ++s) {
+        StageNeeds& stage = plan.stages[s];
+        const double left = share * room[s] - static_cast<double>(plan.kept_bytes(stage));
+        if (left > 0 && multiplies_integers(plan.plan, s))
+            stage.integers =
+                static_cast<std::uint64_t>(std::min(left, static_cast<double>(stage.all_integers)));
+    }
 }
 
 std::uint64_t ReplicaRoom::most_tokens(const ReplicaPlan& plan, std::uint64_t wanted) const {

@@ -58,6 +58,10 @@ class ReplicaRoom {
     bool fits_gpus(const ReplicaPlan& plan) const;
     bool fits(const ReplicaPlan& plan) const;
 
+    // Gives copies of weights the memory that the rest of the plan leaves on GPUs that have use for them.
+    // Call it last.
+    void keep_integers(ReplicaPlan& plan) const;
+
     // Returns how many tokens have room in all stages, at most `wanted`.
     std::uint64_t most_tokens(const ReplicaPlan& plan, std::uint64_t wanted) const;
 

@@ -72,6 +72,7 @@ class CudaOps final : public CudaRowOps {
           batch_invariant_(settings.batch_invariant),
           limit_(half_limit(settings.clamp)),
           cores_(settings.cores),
+          room_for_integers_(settings.integer_bytes),
           scratch_(settings.scratch_bytes),
           sentinel_(1),
           sentinel_seen_(1),
@@ -79,6 +80,7 @@ class CudaOps final : public CudaRowOps {
           expert_product_(stream_, {scratch_.data(), scratch_.size()}, info_.multiprocessors,
                           settings.batch_invariant, limit_) {
         matrices_.expect(settings.matrix_bytes);
+        integer_copies_.expect(settings.integer_bytes);
         clear_sentinel();
     }
 
@@ -110,6 +112,9 @@ class CudaOps final : public CudaRowOps {
     void synchronize() override { stream_.synchronize(); }
     std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) override {
         return load_cuda_matrix(source, matrices_, staging_, {scratch_.data(), scratch_.size()}, stream_);
+    }
+    void allow_integers(std::span<WeightMatrix* const> weights, bool gated) override {
+        product_.allow_integers(weights, gated, integer_copies_, room_for_integers_);
     }
     std::unique_ptr<ExpertWeights> join_experts(std::vector<std::unique_ptr<WeightMatrix>> experts,
                                                 std::unique_ptr<OpsMemory> bias) override {
@@ -163,14 +168,13 @@ class CudaOps final : public CudaRowOps {
     }
     void norm_matmul(const RmsNorm& x, std::span<const WeightMatrix* const> weights,
                      HiddenRows out) override {
-        if (!norms_late(x) || !product_.takes_norm(x.out, cuda(*weights.front())))
-            return Ops::norm_matmul(x, weights, out);
+        if (!norms_late(x, weights, false)) return Ops::norm_matmul(x, weights, out);
         product_.run(x.out, weights, out.data, false, static_cast<int>(out.columns), norm_args(x));
     }
     void norm_gated_matmul(const RmsNorm& x, const WeightMatrix& gate, const WeightMatrix& up,
                            Activation activation, HiddenRows out) override {
-        if (!norms_late(x) || gate.format() != up.format() || !product_.takes_norm(x.out, cuda(gate)))
-            return Ops::norm_gated_matmul(x, gate, up, activation, out);
+        const WeightMatrix* const both[] = {&gate, &up};
+        if (!norms_late(x, both, true)) return Ops::norm_gated_matmul(x, gate, up, activation, out);
         product_.run_gated(x.out, cuda(gate), cuda(up), activation, out.data, static_cast<int>(out.columns),
                            norm_args(x));
     }
@@ -246,10 +250,15 @@ class CudaOps final : public CudaRowOps {
     SentinelReport take_sentinel() override;
 
   private:
-    // Whether a product may compute the norm.
-    static bool norms_late(const RmsNorm& x) { return !x.done && x.weight != nullptr; }
+    // Whether a product of these matrices computes the norm.
+    bool norms_late(const RmsNorm& x, std::span<const WeightMatrix* const> weights, bool gated) const {
+        return !x.done && x.weight != nullptr &&
+               product_.takes_norm(x.out, weights, gated, x.delta.data != nullptr);
+    }
     NormArgs norm_args(const RmsNorm& x) {
-        return {x.x.data, x.weight, x.eps, x.out.data, limit_, sentinel_place(x.place), sentinel_.data()};
+        return {x.x.data,        x.delta.data, x.delta.bias, x.weight,
+                x.eps,           x.out.data,   limit_,       sentinel_place(x.place),
+                sentinel_.data()};
     }
     AttentionArgs attention_args(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                                  const KvLayer& cache, const AttentionSettings& attention, HiddenRows out);
@@ -267,6 +276,8 @@ class CudaOps final : public CudaRowOps {
     std::vector<int> cores_;
     Stream stream_;
     SlabMemory matrices_;
+    SlabMemory integer_copies_;
+    std::size_t room_for_integers_;
     SlabMemory buffers_;  // separate from matrices_: network libraries may register whole allocations
     DeviceBuffer<std::uint8_t> scratch_;
     DeviceBuffer<std::uint64_t> sentinel_;

@@ -17,6 +17,8 @@ struct CudaOpsSettings {
     // The total size of all matrices that will be loaded (gpu_bytes()), or 0 if unknown. Allocated at once to
     // avoid fragmentation.
     std::size_t matrix_bytes = 0;
+    // The most that copies of weights for products of integers take, see Ops::allow_integers().
+    std::size_t integer_bytes = 0;
     // Makes matrix products, too, bit-identical for any other rows of the batch.
     bool batch_invariant = false;
     bool clamp = false;  // see ops.h

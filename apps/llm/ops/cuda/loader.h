@@ -7,6 +7,7 @@
 #include "device/buffer.h"
 #include "device/slab_memory.h"
 #include "device/stream.h"
+#include "llm/ops/cuda/integer_weights.h"
 #include "llm/ops/cuda/matrix.h"
 #include "llm/ops/weight_matrix.h"
 
@@ -19,14 +20,21 @@ class CudaMatrix final : public WeightMatrix {
           planes_(planes),
           memory_(std::move(memory)) {}
     const DeviceMatrix& planes() const { return planes_; }
+    // Of this matrix and those that products multiply together with it; nullptr: not as integers.
+    const IntegerWeights* integers() const { return integers_.get(); }
+    void set_integers(std::unique_ptr<const IntegerWeights> integers) { integers_ = std::move(integers); }
 
   private:
     DeviceMatrix planes_;
     SlabMemory::Piece memory_;
+    std::unique_ptr<const IntegerWeights> integers_;
 };
 
 inline const CudaMatrix& cuda(const WeightMatrix& matrix) {
     return static_cast<const CudaMatrix&>(matrix);
+}
+inline CudaMatrix& cuda(WeightMatrix& matrix) {
+    return static_cast<CudaMatrix&>(matrix);
 }
 
 constexpr std::size_t load_piece_bytes = std::size_t{32} << 20;  // of a copy to the GPU

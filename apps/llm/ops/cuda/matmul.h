@@ -2,10 +2,10 @@
 //   up to matvec_rows         matrix-vector products
 //   up to most_kernel_rows()  tiles on tensor cores
 //   more                      cuBLAS, for which quantized weights are first dequantized to fp16 in memory
-// On compute capability 9.0, products of quantized weights have wide tiles from least_wide_rows on, and
-// integer ones from least_int8_rows on (sm90/int8_tiles.h), instead of cuBLAS. A row's result is
-// bit-identical for any number of rows in matrix-vector products, and in tiles, other than those, with the
-// same number of workers.
+// On compute capability 9.0, products of quantized weights have wide tiles from least_wide_rows on instead of
+// cuBLAS, or, where they may be rounded, those of integers (sm90/int8_tiles.h). A row's result is
+// bit-identical for any number of rows in matrix-vector products, in those of integers, and in tiles with the
+// same number of workers, other than wide ones.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,8 @@
 #include "llm/ops/half_limit.h"
 
 namespace voltpile::llm {
+
+struct IntegerWeights;
 
 constexpr int matvec_rows = 4;
 // Returns the number of rows above which cuBLAS is faster (measured).
@@ -43,7 +45,8 @@ struct MatmulArgs {
     // out.
     bool adds = false;
     const float* bias = nullptr;
-    // Matrix-vector products compute x, with this norm, where norms_in_product() allows it.
+    // Matrix-vector products compute x, with this norm, where norms_in_product() allows it, without a delta;
+    // those of integers where norms_in_int8_rows() does. x is then not used.
     NormArgs norm;
     int out_columns = 0;              // row stride of out
     float limit = half_limit(false);  // applied to fp16 results
@@ -51,6 +54,7 @@ struct MatmulArgs {
     int workers = 1;                  // tiled products: see tile_workers()
     std::uint8_t* scratch = nullptr;  // of at least matvec_scratch_bytes() or tile_scratch_bytes()
     int* counters = nullptr;          // most_tiles zeros; the kernels leave zeros
+    const IntegerWeights* integers = nullptr;  // of all matrices, if the product may be one of integers
 };
 
 // Returns the weights of a row that a lane multiplies at once: 32, or fewer if their quants take more than 16

@@ -9,7 +9,9 @@ namespace voltpile::llm {
 
 // See Ops::add_rms_norm. Pointers are to GPU memory and are not owned. x == nullptr: no norm.
 struct NormArgs {
-    const float* x = nullptr;  // (rows, columns), 16-byte aligned; columns a multiple of 32
+    float* x = nullptr;  // (rows, columns), 16-byte aligned; columns a multiple of 32
+    // Of the same shape, and (columns): added to x before, or nullptr. Only for takers that say so.
+    const float *delta = nullptr, *bias = nullptr;
     const float* weight = nullptr;
     float eps = 0;
     void* out = nullptr;              // fp16 (rows, columns)

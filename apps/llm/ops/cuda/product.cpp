@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "base/error.h"
+#include "llm/model/gpu_memory.h"
 #include "llm/ops/cuda/cuda_ops.h"
 #include "llm/ops/cuda/rows.h"
+#include "llm/ops/cuda/sm90/int8_rows.h"
 #include "llm/ops/cuda/sm90/int8_tiles.h"
 #include "llm/ops/cuda/tiles.h"
 
@@ -35,7 +38,7 @@ CudaProduct::CudaProduct(const Stream& stream, std::span<std::uint8_t> scratch, 
     : stream_(stream),
       scratch_(scratch),
       multiprocessors_(device.multiprocessors),
-      wide_tiles_(VOLTPILE_SM90 && device.compute_capability == 90 && !batch_invariant),
+      sm90_(VOLTPILE_SM90 && device.compute_capability == 90),
       batch_invariant_(batch_invariant),
       limit_(limit),
       counters_(most_tiles),
@@ -70,12 +73,14 @@ void CudaProduct::run(HiddenRows x, std::span<const WeightMatrix* const> weights
     args.out_float = out_float;
     args.out_columns = out_columns;
     args.x = padded_columns(x, cuda(*weights.front()).planes().columns, scratch_, used, stream_);
+    args.integers = integers_of(weights, false);
+    const bool whole = by_integers(args.integers, args.rows);  // in any formats
     int begin = 0;
     for (std::size_t first = 0; first < weights.size();) {
         args.matrices = 0;
         for (std::size_t i = first; i < weights.size() && args.matrices < 3; ++i) {
             const DeviceMatrix& w = cuda(*weights[i]).planes();
-            if (args.matrices > 0 && w.format != args.matrix[0].format) break;
+            if (args.matrices > 0 && w.format != args.matrix[0].format && !whole) break;
             args.matrix[args.matrices] = w;
             args.out_begin[args.matrices] = begin;
             args.first_group[args.matrices + 1] = args.first_group[args.matrices] + groups_of(w.rows);
@@ -97,6 +102,8 @@ void CudaProduct::add(HiddenRows x, const CudaMatrix& weight, const float* bias,
     args.matrix[0] = weight.planes();
     args.first_group[1] = groups_of(args.matrix[0].rows);
     args.x = padded_columns(x, args.matrix[0].columns, scratch_, used, stream_);
+    const WeightMatrix* const one[] = {&weight};
+    args.integers = integers_of(one, false);
     if (by_vectors(args)) {
         args.adds = true;
         args.bias = bias;
@@ -130,6 +137,54 @@ void CudaProduct::add_products(const MatmulArgs& args, std::size_t used, const f
     }
 }
 
+void CudaProduct::allow_integers([[maybe_unused]] std::span<WeightMatrix* const> weights,
+                                 [[maybe_unused]] bool gated, [[maybe_unused]] SlabMemory& copies,
+                                 [[maybe_unused]] std::size_t& room) {
+#if VOLTPILE_SM90
+    MatmulArgs args;
+    args.matrices = 0;
+    if (!sm90_ || weights.size() > std::size(args.matrix)) return;
+    std::vector<std::int64_t> rows;
+    for (const WeightMatrix* const weight : weights) {
+        const DeviceMatrix& w = cuda(*weight).planes();
+        if (w.format == WeightFormat::F16) return;
+        args.matrix[args.matrices++] = w;
+        rows.push_back(w.rows);
+    }
+    IntegerWeights integers{rotations_.of(args.matrix[0].columns, stream_), args.matrices, gated, {}};
+    if (integers.rotation.columns == 0) return;
+    const std::size_t bytes = integer_copy_bytes(rows, args.matrix[0].columns, gated);
+    if (bytes > room && batch_invariant_) return;  // it would take too long for few rows
+    if (bytes <= room) {
+        room -= bytes;
+        integers.copy = copies.allocate(bytes);
+        args.gated = gated;
+        args.integers = &integers;
+        args.scratch = scratch_.data();
+        launch_integer_copy(args, scratch_.size(), stream_);
+    }
+    cuda(*weights.front()).set_integers(std::make_unique<const IntegerWeights>(std::move(integers)));
+#endif
+}
+
+const IntegerWeights* CudaProduct::integers_of(std::span<const WeightMatrix* const> weights, bool gated) {
+    const IntegerWeights* integers = cuda(*weights.front()).integers();
+    const bool same = integers != nullptr && integers->gated == gated &&
+                      integers->matrices == static_cast<int>(weights.size());
+    return same ? integers : nullptr;
+}
+
+bool CudaProduct::by_integers([[maybe_unused]] const IntegerWeights* integers,
+                              [[maybe_unused]] std::int64_t rows) const {
+#if VOLTPILE_SM90
+    if (!sm90_ || integers == nullptr) return false;
+    // Batch-invariant: any number of rows, since integers are added without rounding.
+    return batch_invariant_ || takes_int8_tiles(*integers, rows);
+#else
+    return false;
+#endif
+}
+
 void CudaProduct::multiply_rows(MatmulArgs& args, std::size_t used) {
     if (by_blas(args)) {
         many_rows(args, used);
@@ -141,10 +196,17 @@ bool CudaProduct::by_vectors(const MatmulArgs& args) const {
     return args.rows <= matvec_rows && !batch_invariant_;
 }
 
-bool CudaProduct::takes_norm(HiddenRows x, const CudaMatrix& weight) const {
-    const DeviceMatrix& w = weight.planes();
-    return !batch_invariant_ && x.columns == w.columns &&
-           norms_in_product(w.format, static_cast<int>(x.rows), w.columns);
+bool CudaProduct::takes_norm(HiddenRows x, std::span<const WeightMatrix* const> weights, bool gated,
+                             bool has_delta) const {
+    const DeviceMatrix& w = cuda(*weights.front()).planes();
+    if (x.columns != w.columns) return false;
+#if VOLTPILE_SM90
+    const IntegerWeights* const integers = integers_of(weights, gated);
+    if (by_integers(integers, x.rows))
+        return !batch_invariant_ && x.rows >= least_normed_rows && norms_in_int8_rows(integers->rotation);
+#endif
+    if (gated && weights[0]->format() != weights[1]->format()) return false;
+    return !batch_invariant_ && !has_delta && norms_in_product(w.format, static_cast<int>(x.rows), w.columns);
 }
 
 void CudaProduct::run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, Activation activation,
@@ -164,9 +226,11 @@ void CudaProduct::run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatr
     args.out = out;
     args.out_columns = out_columns;
     args.x = padded_columns(x, args.matrix[0].columns, scratch_, used, stream_);
+    const WeightMatrix* const both[] = {&gate, &up};
+    args.integers = integers_of(both, true);
     if (by_blas(args)) {
         many_rows_gated(args, used);
-    } else if (args.matrix[0].format == args.matrix[1].format) {
+    } else if (args.matrix[0].format == args.matrix[1].format || by_integers(args.integers, args.rows)) {
         by_kernels(args, used);
     } else {
         gated_of_two_formats(args, used);
@@ -178,7 +242,7 @@ void CudaProduct::run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatr
 bool CudaProduct::by_blas(const MatmulArgs& args) const {
     if (batch_invariant_) return false;
     const WeightFormat format = args.matrix[0].format;
-    const bool wide = wide_tiles_ && format != WeightFormat::F16;
+    const bool wide = sm90_ && format != WeightFormat::F16;
     return !wide && args.rows > most_kernel_rows(format);
 }
 
@@ -186,6 +250,10 @@ void CudaProduct::by_kernels(MatmulArgs& args, std::size_t used) {
     args.scratch = scratch_.data() + used;
     args.counters = counters_.data();
     const std::size_t room = scratch_.size() - used;
+#if VOLTPILE_SM90
+    if (by_integers(args.integers, args.rows))
+        return launch_int8_tiles(args, room, multiprocessors_, stream_);
+#endif
     if (by_vectors(args)) {
         args.split = matvec_split(args, multiprocessors_);
         if (matvec_scratch_bytes(args) > room)
@@ -193,9 +261,8 @@ void CudaProduct::by_kernels(MatmulArgs& args, std::size_t used) {
         return launch_matvec(args, multiprocessors_, stream_);
     }
 #if VOLTPILE_SM90
-    if (wide_tiles_ && takes_int8_tiles(args))
-        return launch_int8_tiles(args, room, multiprocessors_, stream_);
-    if (wide_tiles_ && args.rows >= least_wide_rows && args.matrix[0].format != WeightFormat::F16)
+    if (sm90_ && !batch_invariant_ && args.rows >= least_wide_rows &&
+        args.matrix[0].format != WeightFormat::F16)
         return launch_wide_tiles(args, room, multiprocessors_, stream_);
 #endif
     by_tiles(args, room);

@@ -7,9 +7,11 @@
 
 #include "device/buffer.h"
 #include "device/device.h"
+#include "device/slab_memory.h"
 #include "device/stream.h"
 #include "llm/ops/cuda/loader.h"
 #include "llm/ops/cuda/matmul.h"
+#include "llm/ops/cuda/rotation.h"
 #include "llm/ops/ops.h"
 
 struct cublasContext;
@@ -37,14 +39,21 @@ class CudaProduct {
                    void* out, int out_columns, const NormArgs& norm = {});
     // Ops::add_matmul. out: fp32.
     void add(HiddenRows x, const CudaMatrix& weight, const float* bias, void* out, int out_columns);
-    // Whether a product computes the norm of x itself.
-    bool takes_norm(HiddenRows x, const CudaMatrix& weight) const;
+    // Ops::allow_integers. copies: memory for copies, of which `room` bytes are left.
+    void allow_integers(std::span<WeightMatrix* const> weights, bool gated, SlabMemory& copies,
+                        std::size_t& room);
+    // Whether a product of these matrices computes the norm of x itself, also with a delta if there is one.
+    bool takes_norm(HiddenRows x, std::span<const WeightMatrix* const> weights, bool gated,
+                    bool has_delta) const;
 
   private:
     struct ReleaseBlas {
         void operator()(cublasContext* blas) const noexcept;
     };
 
+    // Returns what the matrices have if a product of them may be one of integers.
+    static const IntegerWeights* integers_of(std::span<const WeightMatrix* const> weights, bool gated);
+    bool by_integers(const IntegerWeights* integers, std::int64_t rows) const;
     bool by_vectors(const MatmulArgs& args) const;
     bool by_blas(const MatmulArgs& args) const;
     // By whichever is faster: cuBLAS or kernels.
@@ -65,10 +74,11 @@ class CudaProduct {
     const Stream& stream_;
     std::span<std::uint8_t> scratch_;
     int multiprocessors_;
-    bool wide_tiles_;  // the kernels in sm90 may run
+    bool sm90_;  // the kernels in sm90 may run
     bool batch_invariant_;
     float limit_;
     DeviceBuffer<int> counters_;
+    Rotations rotations_;
     DeviceBuffer<std::uint8_t> blas_memory_;
     std::unique_ptr<cublasContext, ReleaseBlas> blas_;
 };

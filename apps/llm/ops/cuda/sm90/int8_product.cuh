@@ -1,13 +1,9 @@
-// The kernel of products of integers on tensor cores of compute capability 9.0. Three warpgroups multiply a
-// tile of weights by some rows of x; a thread of another warpgroup brings both to shared memory by bulk
-// copies, several steps ahead of their use. The blocks of a cluster multiply the same weights by different
-// rows of x, so each brings a part of the weights to all.
+// The kernel of products of integers on tensor cores of compute capability 9.0. Two warpgroups multiply a
+// half of a tile of weights by some rows of x; a thread of another warpgroup brings both to shared memory by
+// bulk copies, several steps ahead of their use. The two blocks of a cluster have the halves of a tile.
 //
-// The tensor cores sum a step's products as integers. Adding the bits of 1.5 * 2^23 makes the sum an fp32
-// number, 1.5 * 2^23 + sum, exact because |sum| <= 128 * 128 * 128 < 2^22. Every second step takes -1.5 *
-// 2^23 instead, so that what is added beside the sums nearly cancels; the rest is subtracted at the end. One
-// integer and one fp32 instruction for each sum of a step: while fp32 instructions are issued one after the
-// other, they take the register bandwidth that the tensor cores need, and conversions by I2F are slower.
+// The tensor cores add the products of whole rows as integers, exactly (below 2^31, as rows have at most 2^17
+// columns). So a result does not depend on who adds which part: nor on the number of rows of x.
 #pragma once
 
 #include "llm/ops/cuda/early_launch.cuh"
@@ -19,212 +15,230 @@
 
 namespace voltpile::llm {
 
-constexpr int int8_threads = 4 * warpgroup_threads;
-// Registers of a thread. Together they equal what the block starts with.
-constexpr int int8_multiplying_registers = 160, int8_copying_registers = 32;
-static_assert(Int8Shape::threads * int8_multiplying_registers + warpgroup_threads * int8_copying_registers ==
-              int8_threads * (65536 / int8_threads / 8 * 8));
-
-struct Int8Args {
-    TileArgs tiles;
-    const Int8Weights* weights;  // (tiles, steps)
-    const Int8Rows* x;           // (pieces, steps)
-    const float* x_scales;       // (pieces * Int8Shape::rows)
+constexpr int int8_threads = 3 * warpgroup_threads;
+// Registers of a thread at the start, and of those that multiply and copy: together as many. With few sums,
+// and not all shared memory for stages, a block begins to copy weights while others still round x.
+template <class Shape>
+struct Int8Resources {
+    static constexpr bool few = Shape::rows <= 128;
+    static constexpr int registers = few ? 104 : 168, multiplying = few ? 136 : 232, copying = 40;
+    static_assert(2 * multiplying + copying == 3 * registers && registers * int8_threads <= 65536);
+    static constexpr int stage_bytes = (few ? 160 : 225) * 1024;
 };
 
+struct Int8Args {
+    // Of tiles of int8_tile_weights rows of weights. Pieces are counted twice, once for each half of a tile;
+    // `begin` and first_tile count halves.
+    TileArgs tiles;
+    Int8Rows weights, x;  // those of the launch
+    int steps;            // of all tiles that exist; tiles.tiles may be more, so that workers divide them
+    bool lasting;         // no kernel writes the weights
+};
+
+template <class Shape>
 struct alignas(1024) Int8Stage {
-    Int8Weights weights;
-    alignas(1024) Int8Rows x;
-    static constexpr int bytes = sizeof(Int8Weights) + sizeof(Int8Rows);
+    std::int8_t weights[Shape::weights][step_columns], x[Shape::rows][step_columns];
 };
 
 // As many stages as fit.
+template <class Shape>
 struct Int8Shared {
-    using Stage = Int8Stage;
-    static constexpr int fit = 226 * 1024 / static_cast<int>(sizeof(Stage)), stages = fit < 6 ? fit : 6;
+    using Stage = Int8Stage<Shape>;
+    static constexpr int stages = Int8Resources<Shape>::stage_bytes / static_cast<int>(sizeof(Stage));
     Stage stage[stages];
     RingBarriers<stages> ring;
+    alignas(16) float x_scale[Shape::rows];
 };
 
 // The thread that fills the ring.
-template <int cluster>
+template <class Shape>
 class Int8Source {
+    using Shared = Int8Shared<Shape>;
+    static constexpr int x_rows = Shape::rows / int8_halves;  // that each block of a cluster brings to both
+
   public:
-    __device__ Int8Source(const Int8Args& args, const TileRun& run, Int8Shared& shared)
-        : shared_(shared), steps_(args.tiles.steps), step_(run.begin) {
-        weights_ = args.weights + static_cast<std::int64_t>(run.tile) * steps_ + run.begin;
-        x_ = args.x + static_cast<std::int64_t>(run.piece) * steps_;
+    __device__ Int8Source(const Int8Args& args, const TileRun& run, Shared& shared)
+        : shared_(shared), steps_(args.tiles.steps), step_(run.begin), count_(run.count) {
+        const int half = run.piece % int8_halves, piece = run.piece / int8_halves;
+        const std::int64_t tile = static_cast<std::int64_t>(run.tile) * int8_halves + half;
+        weights_ = args.weights.quants + (tile * steps_ + run.begin) * Shape::weights * step_columns;
+        x_ = args.x.quants +
+             (static_cast<std::int64_t>(piece) * steps_ * Shape::rows + half * x_rows) * step_columns;
     }
-    __device__ void copy(int count) {
-        constexpr int stages = Int8Shared::stages;
-        RingPlace<stages> place;
-        for (int i = 0; i < count; ++i) {
-            if (i >= stages) shared_.ring.empty[place.at].wait(place.parity ^ 1);
-            copy_step(place.at);
-            place.advance();
+    // The weights of the first steps need not wait for earlier kernels if none of them writes weights.
+    __device__ void copy(bool lasting) {
+        const int first = min(count_, Shared::stages);
+        if (!lasting) wait_for_earlier_kernels();
+        for (int i = 0; i < first; ++i) copy_weights(i);
+        if (lasting) wait_for_earlier_kernels();
+        for (int i = 0; i < first; ++i) copy_x(i);
+        RingPlace<Shared::stages> place;
+        for (int i = first; i < count_; ++i, place.advance()) {
+            shared_.ring.empty[place.at].wait(place.parity);
+            copy_weights(place.at);
+            copy_x(place.at);
         }
     }
 
   private:
-    __device__ __forceinline__ void copy_step(int to) {
-        auto& stage = shared_.stage[to];
+    __device__ __forceinline__ void copy_weights(int to) {
         PhaseBarrier& full = shared_.ring.full[to];
-        full.expect(stage.bytes);
-        if constexpr (cluster == 1) {
-            full.copy(&stage.weights, weights_, sizeof(Int8Weights));
-        } else {
-            constexpr int rows = Int8Shape::weights / cluster;
-            const int first = block_in_cluster() * rows;
-            copy_to_cluster(stage.weights.q[first], weights_->q[first], rows * step_columns, full, cluster);
-            copy_to_cluster(&stage.weights.scale[first], &weights_->scale[first], rows * sizeof(float), full,
-                            cluster);
-        }
-        full.copy(&stage.x, x_ + step_, sizeof(Int8Rows));
+        auto& weights = shared_.stage[to].weights;
+        full.expect(sizeof(Int8Stage<Shape>));
+        full.copy(weights, weights_, sizeof weights);
+        weights_ += sizeof weights;
+        if (++weights_step_ < steps_) return;
+        weights_step_ = 0;
+        weights_ += (int8_halves - 1) * static_cast<std::int64_t>(steps_) * sizeof weights;
+    }
+    __device__ __forceinline__ void copy_x(int to) {
+        PhaseBarrier& full = shared_.ring.full[to];
+        const std::int8_t* from = x_ + static_cast<std::int64_t>(step_) * Shape::rows * step_columns;
+        copy_to_cluster(shared_.stage[to].x[block_in_cluster() * x_rows], from, x_rows * step_columns, full,
+                        int8_halves);
         full.arrive();
-        ++weights_;
         if (++step_ == steps_) step_ = 0;
     }
 
-    Int8Shared& shared_;
-    int steps_, step_;
-    const Int8Weights* weights_;
-    const Int8Rows* x_;
+    Shared& shared_;
+    int steps_, step_, count_, weights_step_ = step_;
+    const std::int8_t *weights_, *x_;
 };
 
-// The sums of a thread: of rows lane / 4 and lane / 4 + 8 of its warp's 16, see sum_column().
-template <int cluster>
+template <class Shape>
 class Int8Product {
-    static constexpr int size = Int8Shape::rows / 2;
+    static constexpr int size = Shape::rows / 2;
+    using Shared = Int8Shared<Shape>;
 
   public:
-    __device__ explicit Int8Product(Int8Shared& shared) : shared_(shared), reader_(shared.ring) {
-        if (group() == Int8Shape::warpgroups - 1) give_turn(0);
-    }
+    __device__ explicit Int8Product(Shared& shared) : shared_(shared) {}
 
-    // sum = the products over the next `count` steps, without the scales of x.
+    // sum = the bits of the products over the next `count` steps, integers.
     __device__ __forceinline__ void multiply(int count, float (&sum)[size]) {
+        std::int32_t products[size];
 #pragma unroll
-        for (float& each : sum) each = 0;
-        float offset[2] = {0, 0};  // in the sums of each row, in units of 1.5 * 2^23
-        for (int step = 0; step < count; step += 2) {
-            multiply_step<false>(sum, offset);
-            if (step + 1 < count) multiply_step<true>(sum, offset);
+        for (std::int32_t& each : products) each = 0;
+        keep(products);
+        int before = 0;
+        for (int step = 0; step < count; ++step) {
+            const int at = next_.at;
+            shared_.ring.full[at].wait(next_.parity);
+            next_.advance();
+            const std::uint64_t weights = describe(shared_.stage[at].weights[group() * 64]),
+                                x = describe(shared_.stage[at].x);
+            begin_products();
+#pragma unroll
+            for (int k = 0; k < step_columns; k += 32)
+                multiply_int8(products, advanced(weights, k), advanced(x, k));
+            end_of_products();
+            wait_for_products<1>();
+            release(step > 0, before);
+            before = at;
         }
+        wait_for_products<0>();
+        keep(products);
+        release(true, before);
 #pragma unroll
-        for (int i = 0; i < size; ++i) sum[i] = fmaf(-middle, offset[sum_row(i) / 8], sum[i]);
+        for (int i = 0; i < size; ++i) sum[i] = __int_as_float(products[i]);
     }
 
   private:
-    static constexpr float middle = 0x1.8p23f;
-    static constexpr std::uint32_t middle_bits = 0x4b400000, sign_bit = 0x80000000;
-
-    __device__ static int warp() {
-        return static_cast<int>(threadIdx.x) / 32;
-    }
-    __device__ static int lane() {
-        return static_cast<int>(threadIdx.x) % 32;
-    }
     __device__ static int group() {
-        return warp() / 4;
+        return static_cast<int>(threadIdx.x) / warpgroup_threads;
+    }
+    // The warp no longer reads a stage: tells both blocks, because both write x to it.
+    __device__ __forceinline__ void release(bool done, int at) {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        arrive_in_cluster_if(done && lane < int8_halves, shared_.ring.empty[at], lane);
     }
 
-    // The warpgroups start their products in turn, so that while one adds, the tensor cores work for the
-    // others. The barriers after that of SharedTile.
-    __device__ static int turn_of(int group) {
-        return 2 + group % Int8Shape::warpgroups;
-    }
-    __device__ static void wait_for_turn() {
-        meet_at(turn_of(group()), 2 * warpgroup_threads);
-    }
-    __device__ static void give_turn(int group) {
-        arrive_at(turn_of(group), 2 * warpgroup_threads);
-    }
-
-    template <bool negative>
-    __device__ __forceinline__ void multiply_step(float (&sum)[size], float (&offset)[2]) {
-        const int at = reader_.take();
-        const Int8Stage& stage = shared_.stage[at];
-        std::int32_t products[size];
-        const std::uint64_t weights = describe(stage.weights.q[group() * 64]), x = describe(stage.x.q);
-        float scale[2];
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            scale[i] = stage.weights.scale[warp() * 16 + lane() / 4 + i * 8] * stage.x.factor;
-            offset[i] += negative ? -scale[i] : scale[i];
-        }
-        wait_for_turn();
-        begin_products();
-#pragma unroll
-        for (int k = 0; k < step_columns; k += 32)
-            multiply_int8(products, advanced(weights, k), advanced(x, k), k > 0);
-        end_of_products();
-        give_turn(group() + 1);
-        wait_for_products<0>();
-        keep(products);
-        release(at);
-#pragma unroll
-        for (int i = 0; i < size; ++i) {
-            const auto product = static_cast<std::uint32_t>(products[i]);
-            const std::uint32_t bits = negative ? (middle_bits | sign_bit) - product : middle_bits + product;
-            sum[i] = fmaf(scale[sum_row(i) / 8], __uint_as_float(bits), sum[i]);
-        }
-    }
-    // The warp no longer reads the stage.
-    __device__ __forceinline__ void release(int at) {
-        PhaseBarrier& empty = shared_.ring.empty[at];
-        if constexpr (cluster == 1)
-            empty.arrive_if(lane() == 0);
-        else
-            arrive_in_cluster_if(lane() < cluster, empty, lane());
-    }
-
-    Int8Shared& shared_;
-    RingReader<RingBarriers<Int8Shared::stages>> reader_;
+    Shared& shared_;
+    RingPlace<Shared::stages> next_;
 };
 
-// Multiplies by the scales of x.
-__device__ __forceinline__ void finish_sums(const float* scales, float (&sum)[Int8Shape::rows / 2]) {
-#pragma unroll
-    for (int i = 0; i < Int8Shape::rows / 2; i += 4) {
-        const auto scale =
-            *reinterpret_cast<const float2*>(scales + sum_column(i) + static_cast<int>(threadIdx.x) % 4 * 2);
-#pragma unroll
-        for (int j = 0; j < 4; ++j) sum[i + j] *= j % 2 == 0 ? scale.x : scale.y;
+// Where the sums of a half of a tile go.
+template <bool gated, class Shape>
+class Int8Output {
+  public:
+    // piece: counted twice. x_scale: of its rows, in shared memory.
+    __device__ Int8Output(const Int8Args& args, int tile, int piece, const float* x_scale)
+        : Int8Output(args, int8_halves * tile + piece % int8_halves, piece / int8_halves, x_scale,
+                     threadIdx.x) {}
+    __device__ static void add(float4& sum, const float4& part) {
+        sum.x = __int_as_float(__float_as_int(sum.x) + __float_as_int(part.x));
+        sum.y = __int_as_float(__float_as_int(sum.y) + __float_as_int(part.y));
+        sum.z = __int_as_float(__float_as_int(sum.z) + __float_as_int(part.z));
+        sum.w = __int_as_float(__float_as_int(sum.w) + __float_as_int(part.w));
     }
-}
+    // See TileOutput.
+    template <int count>
+    __device__ __forceinline__ void put_quads(int n, const float4 (&bits)[count]) const {
+        float4 sum[count];
+#pragma unroll
+        for (int q = 0; q < count; ++q) {
+            const auto x = *reinterpret_cast<const float2*>(x_scale_ + (n + q) * 8);
+            sum[q] = make_float4(number(bits[q].x, scale_[0] * x.x), number(bits[q].y, scale_[0] * x.y),
+                                 number(bits[q].z, scale_[1] * x.x), number(bits[q].w, scale_[1] * x.y));
+        }
+        out_.put_quads(n, sum);
+    }
 
-// A worker has one block for each piece of rows of x; those of a cluster have neighboring pieces.
-template <bool gated, int cluster>
-__global__ void __cluster_dims__(cluster, 1, 1) __launch_bounds__(int8_threads, 1)
+  private:
+    __device__ Int8Output(const Int8Args& args, int half, int piece, const float* x_scale, unsigned thread)
+        : out_(args.tiles, half, piece), x_scale_(x_scale + thread % 4 * 2) {
+        const float* scale = args.weights.scale + static_cast<std::int64_t>(half) * Shape::weights +
+                             static_cast<int>(thread) / 32 * 16 + static_cast<int>(thread) % 32 / 4;
+        scale_[0] = scale[0];
+        scale_[1] = scale[8];
+    }
+    __device__ static float number(float bits, float scale) {
+        return static_cast<float>(__float_as_int(bits)) * scale;
+    }
+
+    TileOutput<gated, Shape> out_;
+    const float* x_scale_;
+    float scale_[2];  // of weights
+};
+
+// A worker has two blocks for each piece of rows of x, a cluster.
+template <bool gated, class Shape>
+__global__ void __cluster_dims__(int8_halves, 1, 1) __maxnreg__(Int8Resources<Shape>::registers)
     int8_product(const __grid_constant__ Int8Args args) {
     extern __shared__ __align__(1024) unsigned char memory[];
-    auto& shared = *reinterpret_cast<Int8Shared*>(memory);
-    const TileRun run(args.tiles);
+    auto& shared = *reinterpret_cast<Int8Shared<Shape>*>(memory);
+    TileRun run(args.tiles);
+    run.count = min(run.count, max(args.steps - run.tile * args.tiles.steps - run.begin, 0));
     let_next_kernel_begin();
     if (threadIdx.x == 0) {
-        shared.ring.start(1, cluster * Int8Shape::threads / 32);
+        shared.ring.start(1, int8_halves * Shape::threads / 32);
         show_to_products();
     }
     __syncthreads();
-    if constexpr (cluster > 1) meet_cluster();
-    wait_for_earlier_kernels();
-    if (threadIdx.x >= Int8Shape::threads) {
-        give_registers<int8_copying_registers>();
-        if (threadIdx.x == Int8Shape::threads) Int8Source<cluster>(args, run, shared).copy(run.count);
+    meet_cluster();
+    if (threadIdx.x >= Shape::threads) {
+        give_registers<Int8Resources<Shape>::copying>();
+        if (threadIdx.x == Shape::threads)
+            Int8Source<Shape>(args, run, shared).copy(args.lasting);
+        else
+            wait_for_earlier_kernels();
     } else {
-        take_registers<int8_multiplying_registers>();
-        Int8Product<cluster> product(shared);
-        const float* scales = args.x_scales + run.piece * Int8Shape::rows;
-        multiply_run<gated, Int8Shape>(args.tiles, run, [&](int, int count, TileSums<Int8Shape>& sum) {
-            product.multiply(count, sum[0]);
-            finish_sums(scales, sum[0]);
-        });
+        take_registers<Int8Resources<Shape>::multiplying>();
+        wait_for_earlier_kernels();
+        for (int i = static_cast<int>(threadIdx.x); i < Shape::rows; i += Shape::threads)
+            shared.x_scale[i] = args.x.scale[run.piece / int8_halves * Shape::rows + i];
+        meet_at(1, Shape::threads);
+        Int8Product<Shape> product(shared);
+        if (run.count > 0)
+            multiply_run<Shape>(
+                args.tiles, run,
+                [&](int, int count, TileSums<Shape>& sum) { product.multiply(count, sum[0]); },
+                [&](int tile, int piece) {
+                    return Int8Output<gated, Shape>(args, tile, piece, shared.x_scale);
+                });
     }
-    // Copies of other blocks, and their arrivals, need this block's shared memory.
-    if constexpr (cluster > 1) {
-        __syncwarp();
-        meet_cluster();
-    }
+    // Copies of the other block, and its arrivals, need this block's shared memory.
+    __syncwarp();
+    meet_cluster();
 }
 
 }  // namespace voltpile::llm

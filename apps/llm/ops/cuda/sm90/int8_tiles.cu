@@ -3,124 +3,222 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "device/memory.h"
 #include "llm/ops/cuda/sm90/int8_product.cuh"
-#include "llm/ops/cuda/sm90/int8_rows.cuh"
+#include "llm/ops/cuda/sm90/int8_rows.h"
 #include "llm/ops/cuda/sm90/wide_product.h"
-#include "llm/ops/cuda/with_format.h"
 
 namespace voltpile::llm {
 
 namespace {
 
-using Shape = Int8Shape;
-static_assert(sizeof(Int8Weights) % 16 == 0 && sizeof(Int8Rows) % 16 == 0);  // bulk copies
+constexpr int half_rows = Int8Shape<32>::weights;  // of weights
 
-int divided(int number, int by) {
-    return (number + by - 1) / by;
+constexpr std::size_t most_bytes_of_halves = std::size_t{16} << 20;  // weights on their way to integers
+
+std::size_t bytes_of_rows(std::size_t rows, int steps) {
+    return rows * (static_cast<std::size_t>(steps) * step_columns + sizeof(float));
+}
+// Rows in memory of bytes_of_rows().
+Int8Rows rows_in(std::uint8_t* memory, std::size_t rows, int steps) {
+    const std::size_t bytes = rows * static_cast<std::size_t>(steps) * step_columns;
+    return {reinterpret_cast<std::int8_t*>(memory), reinterpret_cast<float*>(memory + bytes)};
+}
+
+// As few rows as take all, or those of which the last piece has the most.
+int piece_rows_for(int rows) {
+    for (const int each : {32, 64, 128})
+        if (rows <= each) return each;
+    return rows > 256 && rows <= 384 ? 128 : 256;
+}
+
+// Rounds tiles `begin` to begin + count - 1 to rows 0 and following of `to`. halves: memory for some rows.
+void round_tiles(const TileArgs& all, int begin, int count, const Int8Rows& to, std::uint8_t* halves,
+                 std::size_t bytes, const Stream& stream) {
+    const MatmulArgs& args = all.matmul;
+    const int columns = args.matrix[0].columns, tile_rows = int8_tile_weights / (args.gated ? 2 : 1);
+    const auto each = static_cast<int>(bytes / (sizeof(std::uint16_t) * static_cast<std::size_t>(columns))) /
+                      8 * 8;  // see Int8Places
+    if (each == 0) throw DeviceError("a matrix product needs more scratch memory");
+    for (int m = 0; m < args.matrices; ++m) {
+        const DeviceMatrix& w = args.matrix[m];
+        const int first_tile = args.gated ? 0 : all.first_tile[m];
+        const int row_begin = std::max(0, begin - first_tile) * tile_rows,
+                  row_end = std::min(w.rows, (begin + count - first_tile) * tile_rows);
+        for (int row = row_begin; row < row_end; row += each) {
+            const int rows = std::min(each, row_end - row);
+            launch_dequantize(w, row, rows, halves, stream);
+            Int8Places places{to, half_rows, 0, args.gated};
+            const int place = row - (begin - first_tile) * tile_rows;  // among the rows of the matrix
+            places.first = args.gated ? place * 2 + m * 8 : place;
+            launch_int8_rows(halves, rows, args.integers->rotation, places, stream);
+        }
+    }
 }
 
 // The scratch memory of a product.
 struct Room {
-    int tiles_each, pieces_each;  // at once: of rounded weights and of quantized x
-    std::uint8_t *parts, *weights, *x, *scales, *factors, *largest;
+    std::size_t tiles_each, pieces_each, halves_bytes = 0;  // at once
+    std::uint8_t *parts, *weights = nullptr, *x, *halves = nullptr;
 
-    Room(const TileArgs& all, std::size_t bytes, int multiprocessors) {
-        const auto steps = static_cast<std::size_t>(all.steps);
-        const std::size_t parts_bytes =
-            2 * sizeof(float) * Shape::weights * Shape::rows * static_cast<std::size_t>(multiprocessors);
-        const std::size_t tile_bytes = steps * sizeof(Int8Weights), rows = Shape::rows;
-        const std::size_t piece_bytes =
-            steps * (sizeof(Int8Rows) + sizeof(float) + sizeof(std::uint16_t) * rows) + sizeof(float) * rows;
-        // All of x if that leaves much for weights, which are rounded again for each part of x.
-        const std::size_t left = bytes > parts_bytes ? bytes - parts_bytes : 0,
-                          all_x = static_cast<std::size_t>(all.pieces) * piece_bytes,
-                          for_weights = std::max(left > all_x ? left - all_x : 0, left / 5 * 2);
-        const std::size_t most = static_cast<std::size_t>(std::min(all.tiles, most_tiles / most_pieces)),
-                          tiles = std::clamp<std::size_t>(for_weights / tile_bytes, 1, most),
-                          weights_bytes = tiles * tile_bytes;
-        const std::size_t pieces = std::min(left > weights_bytes ? (left - weights_bytes) / piece_bytes : 0,
-                                            static_cast<std::size_t>(all.pieces));
-        if (pieces == 0) throw DeviceError("a matrix product needs more scratch memory");
-        tiles_each = static_cast<int>(tiles);
-        pieces_each = static_cast<int>(pieces);
+    Room(const TileArgs& all, int piece_rows, std::size_t bytes, int multiprocessors) {
+        const std::size_t parts_bytes = 2 * sizeof(float) * half_rows * static_cast<std::size_t>(piece_rows) *
+                                        static_cast<std::size_t>(multiprocessors);
+        const std::size_t tile_bytes = bytes_of_rows(int8_tile_weights, all.steps),
+                          piece_bytes = bytes_of_rows(static_cast<std::size_t>(piece_rows), all.steps);
+        std::size_t left = bytes > parts_bytes ? bytes - parts_bytes : 0;
         parts = all.matmul.scratch;
-        weights = parts + parts_bytes;
-        x = weights + weights_bytes;
-        scales = x + pieces * steps * sizeof(Int8Rows);
-        factors = scales + pieces * rows * sizeof(float);
-        largest = factors + pieces * steps * sizeof(float);
+        x = parts + parts_bytes;
+        const auto tiles = static_cast<std::size_t>(all.tiles), pieces = static_cast<std::size_t>(all.pieces);
+        tiles_each = std::min<std::size_t>(tiles, most_tiles / (int8_halves * most_pieces));
+        if (all.matmul.integers->copy.bytes() == 0) {
+            // All of x if that leaves much for weights, which are rounded again for each part of x.
+            halves_bytes = std::min(left / 8, most_bytes_of_halves);
+            left -= halves_bytes;
+            const std::size_t all_x = pieces * piece_bytes,
+                              for_weights = std::max(left > all_x ? left - all_x : 0, left / 5 * 2);
+            tiles_each = std::clamp<std::size_t>(for_weights / tile_bytes, 1, tiles_each);
+            halves = x;
+            weights = halves + halves_bytes / 256 * 256;
+            x = weights + tiles_each * tile_bytes;
+            left -= std::min(left, tiles_each * tile_bytes);
+        }
+        pieces_each = std::min(left / piece_bytes, pieces);
+        if (pieces_each == 0) throw DeviceError("a matrix product needs more scratch memory");
     }
 };
 
-template <int cluster>
+template <class Shape>
 void launch_product(const Int8Args& args, const Stream& stream) {
-    const auto kernel = args.tiles.matmul.gated ? int8_product<true, cluster> : int8_product<false, cluster>;
-    constexpr std::size_t bytes = sizeof(Int8Shared);
+    const auto kernel = args.tiles.matmul.gated ? int8_product<true, Shape> : int8_product<false, Shape>;
+    constexpr std::size_t bytes = sizeof(Int8Shared<Shape>);
     cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
                "shared memory of a product of integers");
     launch_early("product of integers", kernel,
                  {args.tiles.pieces * args.tiles.matmul.workers, int8_threads, bytes}, stream, args);
 }
 
+// Returns the number of workers of each piece, at most `most`, and makes tiles a multiple of it if they have
+// whole tiles each. Costs are in steps (measured).
+int divide_tiles(TileArgs& args, int piece_rows, int most) {
+    constexpr int least_steps = 4;          // of a worker; fewer do not pay for its start
+    const int share = 8 + piece_rows / 32;  // of a tile that several workers have parts of
+    most = std::clamp(args.tiles * args.steps / least_steps, 1, most);
+    const int each = (args.tiles + most - 1) / most, of_whole = each * args.steps;
+    const int parts = std::min(most / args.tiles, args.steps / least_steps),
+              of_parts = parts > 1 ? args.steps / parts + share : of_whole + 1;
+    const int of_equal = args.tiles * args.steps / most + 2 * share;
+    if (of_parts < std::min(of_whole, of_equal)) return parts * args.tiles;
+    if (of_equal < of_whole) return most;
+    const int workers = (args.tiles + each - 1) / each;
+    args.tiles = workers * each;
+    return workers;
+}
+
+// some: tiles and pieces that are not yet counted by halves, and the rows of x of the launch.
+void launch_products(TileArgs some, int piece_rows, const Int8Rows& weights, const Int8Rows& x, bool lasting,
+                     int multiprocessors, const Stream& stream) {
+    const int steps = some.tiles * some.steps;
+    some.matmul.workers = divide_tiles(some, piece_rows, multiprocessors / (int8_halves * some.pieces));
+    some.pieces *= int8_halves;
+    some.begin *= int8_halves;
+    for (int& first : some.first_tile) first *= int8_halves;
+    const Int8Args args{some, weights, x, steps, lasting};
+    // All blocks run at once also in pairs: a pair has the two multiprocessors of a TPC.
+    switch (piece_rows) {
+        case 32:
+            return launch_product<Int8Shape<32>>(args, stream);
+        case 64:
+            return launch_product<Int8Shape<64>>(args, stream);
+        case 128:
+            return launch_product<Int8Shape<128>>(args, stream);
+        default:
+            return launch_product<Int8Shape<256>>(args, stream);
+    }
+}
+
+// The same norm of the rows from `row` on.
+NormArgs norm_from(NormArgs norm, int row, int columns) {
+    const std::int64_t skipped = static_cast<std::int64_t>(row) * columns;
+    norm.x += skipped;
+    if (norm.delta != nullptr) norm.delta += skipped;
+    norm.out = static_cast<std::uint16_t*>(norm.out) + skipped;
+    norm.place += static_cast<std::uint64_t>(row);
+    return norm;
+}
+
 }  // namespace
 
-bool takes_int8_tiles(const MatmulArgs& args) {
-    return args.rows >= least_int8_rows && args.matrix[0].format != WeightFormat::F16 && !args.out_float;
+bool takes_int8_tiles(const IntegerWeights& integers, std::int64_t rows) {
+    return rows >= (integers.copy.bytes() > 0 ? least_int8_rows : least_rows_to_round_weights);
 }
 
 void launch_int8_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int multiprocessors,
                        const Stream& stream) {
-    const TileArgs all = tile_args(args, Shape::rows, Shape::weights);
-    const Room room(all, scratch_bytes, multiprocessors);
-    const int columns = args.matrix[0].columns;
-    auto* const weights = reinterpret_cast<Int8Weights*>(room.weights);
-    auto* const x = reinterpret_cast<Int8Rows*>(room.x);
-    auto* const scales = reinterpret_cast<float*>(room.scales);
-    auto* const factors = reinterpret_cast<std::uint32_t*>(room.factors);
-    auto* const largest = reinterpret_cast<std::uint16_t*>(room.largest);
-    for (int piece = 0; piece < all.pieces; piece += room.pieces_each) {
-        const int pieces = min(room.pieces_each, all.pieces - piece), row = piece * Shape::rows;
-        const int rows = min(pieces * Shape::rows, args.rows - row);
-        const auto* from = static_cast<const __half*>(args.x) + static_cast<std::int64_t>(row) * columns;
-        const auto steps = static_cast<std::size_t>(all.steps);
-        set_to_zero(factors, static_cast<std::size_t>(pieces) * steps * sizeof(float), stream);
-        launch_early("measuring activations", measure_rows,
-                     {rows, quantizing_threads, sizeof(std::uint32_t) * steps}, stream, from, columns,
-                     all.steps, largest, factors);
-        launch_early("quantizing activations", quantize_rows, {rows, quantizing_threads}, stream, from,
-                     columns, all.steps, largest, factors, x, scales);
-        const int launches = divided(pieces, most_pieces), each = divided(pieces, launches);
-        for (int tile = 0; tile < all.tiles; tile += room.tiles_each) {
+    const int piece_rows = piece_rows_for(args.rows), columns = args.matrix[0].columns;
+    const TileArgs all = tile_args(args, piece_rows, int8_tile_weights);
+    const Room room(all, piece_rows, scratch_bytes, multiprocessors);
+    const IntegerWeights& integers = *args.integers;
+    const bool copied = integers.copy.bytes() > 0;
+    const auto pieces_each = static_cast<int>(room.pieces_each);
+    const Int8Rows x = rows_in(room.x, room.pieces_each * static_cast<std::size_t>(piece_rows), all.steps);
+    const auto tile_numbers = [&](int tile) { return static_cast<std::int64_t>(tile) * int8_tile_weights; };
+    for (int piece = 0; piece < all.pieces; piece += pieces_each) {
+        const int pieces = std::min(pieces_each, all.pieces - piece), row = piece * piece_rows;
+        const int rows = std::min(pieces * piece_rows, args.rows - row);
+        const Int8Places places{x, piece_rows, 0, false};
+        if (args.norm.x == nullptr)
+            launch_int8_rows(
+                static_cast<const std::uint16_t*>(args.x) + static_cast<std::int64_t>(row) * columns, rows,
+                integers.rotation, places, stream);
+        else
+            launch_normed_int8_rows(norm_from(args.norm, row, columns), rows, integers.rotation, places,
+                                    stream);
+        const int most = std::min(most_pieces, multiprocessors / int8_halves);
+        const int launches = (pieces + most - 1) / most;
+        const int each = (pieces + launches - 1) / launches;
+        const auto tiles_each = static_cast<int>(room.tiles_each);
+        for (int tile = 0; tile < all.tiles; tile += tiles_each) {
             TileArgs some = all;
             some.begin = tile;
-            some.tiles = min(room.tiles_each, all.tiles - tile);
-            with_format(args.matrix[0].format, [&](auto format) {
-                if constexpr (format.value == WeightFormat::F16)
-                    throw DeviceError("products of integers take quantized weights only");
-                else
-                    launch_int8_weights_of<format.value>(some, weights, stream);
-            });
+            some.tiles = std::min(tiles_each, all.tiles - tile);
+            Int8Rows weights;
+            if (copied) {
+                weights = rows_in(reinterpret_cast<std::uint8_t*>(integers.copy.data()),
+                                  static_cast<std::size_t>(tile_numbers(all.tiles)), all.steps);
+                weights.quants += tile_numbers(tile) * all.steps * step_columns;
+                weights.scale += tile_numbers(tile);
+            } else {
+                weights =
+                    rows_in(room.weights, static_cast<std::size_t>(tile_numbers(some.tiles)), all.steps);
+                round_tiles(all, tile, some.tiles, weights, room.halves, room.halves_bytes, stream);
+            }
             for (int first = 0; first < pieces; first += each) {
-                Int8Args product{some, weights, x, scales};
-                product.x += static_cast<std::int64_t>(first) * all.steps;
-                product.x_scales += first * Shape::rows;
-                TileArgs& tiles = product.tiles;
-                tiles.pieces = min(each, pieces - first);
-                MatmulArgs& a = tiles.matmul;
-                a.rows = min(tiles.pieces * Shape::rows, rows - first * Shape::rows);
-                a.workers = workers_of(tiles, multiprocessors / tiles.pieces);
+                const int first_row = first * piece_rows;
+                some.pieces = std::min(each, pieces - first);
+                MatmulArgs& a = some.matmul;
+                a.rows = std::min(some.pieces * piece_rows, rows - first_row);
                 a.scratch = room.parts;
-                a.out = static_cast<__half*>(args.out) +
-                        static_cast<std::int64_t>(row + first * Shape::rows) * args.out_columns;
-                // All blocks run at once also in pairs: a pair has the two multiprocessors of a TPC.
-                if (tiles.pieces % 2 == 0)
-                    launch_product<2>(product, stream);
-                else
-                    launch_product<1>(product, stream);
+                a.out = static_cast<std::uint8_t*>(args.out) + static_cast<std::int64_t>(row + first_row) *
+                                                                   args.out_columns *
+                                                                   (args.out_float ? 4 : 2);
+                const Int8Rows some_x{
+                    x.quants + static_cast<std::int64_t>(first_row) * all.steps * step_columns,
+                    x.scale + first_row};
+                launch_products(some, piece_rows, weights, some_x, copied, multiprocessors, stream);
             }
         }
     }
+}
+
+void launch_integer_copy(const MatmulArgs& args, std::size_t scratch_bytes, const Stream& stream) {
+    const TileArgs all = tile_args(args, 128, int8_tile_weights);
+    const SlabMemory::Piece& copy = args.integers->copy;
+    const std::size_t rows = static_cast<std::size_t>(all.tiles) * int8_tile_weights;
+    if (copy.bytes() != bytes_of_rows(rows, all.steps))
+        throw DeviceError("a copy of weights as integers has another size than planned");
+    set_to_zero(copy.data(), copy.bytes(), stream);  // rows and columns that do not exist
+    const Int8Rows to = rows_in(reinterpret_cast<std::uint8_t*>(copy.data()), rows, all.steps);
+    round_tiles(all, 0, all.tiles, to, args.scratch, scratch_bytes, stream);
 }
 
 }  // namespace voltpile::llm

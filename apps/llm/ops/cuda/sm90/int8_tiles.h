@@ -1,22 +1,25 @@
-// Products of quantized weights with many rows by integer tensor cores of compute capability 9.0
-// (int8_product.cuh). Weights are rounded to 8 bits with a scale for each 128 columns of a row, by at most
-// 1/254 of the largest of them, anew for each product, which pays for many rows. Activations have a scale for
-// each row and a factor for each 128 columns that 128 rows share (int8_shape.h).
+// Products of quantized weights by integer tensor cores of compute capability 9.0 (int8_product.cuh). Weights
+// and activations are rotated (rotation.h) and rounded to 8 bits, with one scale for each row. A row's result
+// does not depend on the other rows.
 #pragma once
 
+#include "llm/ops/cuda/integer_weights.h"
 #include "llm/ops/cuda/matmul.h"
 
 namespace voltpile::llm {
 
-constexpr int least_int8_rows = 641;
-// Whether launch_int8_tiles() should multiply these matrices: it is faster than the other kernels (measured),
-// and the results are fp16. What is added to the residual stream (fp32), and logits, have larger errors from
-// rounding: attention and gated products have outliers in columns that differ from row to row.
-bool takes_int8_tiles(const MatmulArgs& args);
-// Needs args.scratch of scratch_bytes and args.counters, not args.workers. Blocks wait for each other, so all
-// must run at once: no other wide product may run on the GPU at the same time. A row's result depends on the
-// rows beside it, by rounding. Throws DeviceError if one piece and tile do not fit into the scratch memory.
+// From so many rows of x on, products of integers are faster than others (measured): with a copy of the
+// weights as integers, and without, where weights are rounded anew for each product.
+constexpr int least_int8_rows = 17, least_rows_to_round_weights = 1025;
+// Whether launch_int8_tiles() should multiply these matrices by so many rows.
+bool takes_int8_tiles(const IntegerWeights& integers, std::int64_t rows);
+// Takes args.norm. Needs args.scratch of scratch_bytes, args.counters and args.integers, not args.workers.
+// The matrices may have different formats. Blocks wait for each other, so all must run at once: no other wide
+// product may run on the GPU at the same time. Throws DeviceError if one piece and tile do not fit into the
+// scratch memory.
 void launch_int8_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int multiprocessors,
                        const Stream& stream);
+// Makes the copy of the matrices of args in args.integers. Needs args.scratch of scratch_bytes.
+void launch_integer_copy(const MatmulArgs& args, std::size_t scratch_bytes, const Stream& stream);
 
 }  // namespace voltpile::llm

@@ -36,7 +36,7 @@ __device__ __forceinline__ float4 quad_of(const float (&sum)[slabs][size], int n
 
 // The sum of a tile that several workers have parts of: each has written its own, and adds up a share of the
 // elements of all, in the order of the columns.
-template <bool gated, class Shape>
+template <class Shape>
 class SharedTile {
   public:
     __device__ SharedTile(const TileArgs& args, int tile, const TileRun& run)
@@ -53,15 +53,16 @@ class SharedTile {
         meet_at(1, threads);
         if (threadIdx.x == 0) atomicAdd(&counter(), 1);
     }
-    // Waits for the others. All blocks run at once.
-    __device__ __forceinline__ void add() const {
+    // Waits for the others. All blocks run at once. output_of: see multiply_run().
+    template <class OutputOf>
+    __device__ __forceinline__ void add(const OutputOf& output_of) const {
         if (threadIdx.x == 0) {
             while (written() < workers_) {
             }
             if (atomicAdd(&counter(), 1) == 2 * workers_ - 1) counter() = 0;
         }
         meet_at(1, threads);
-        const TileOutput<gated, Shape> out(args_, tile_, piece_);
+        const auto out = output_of(tile_, piece_);
         const int me = worker_ - first_, end = quads<Shape> * (me + 1) / workers_;
         for (int n = quads<Shape> * me / workers_; n < end; n += at_once)
             add_quads(out, n, min(at_once, end - n));
@@ -72,7 +73,8 @@ class SharedTile {
     static constexpr int at_once = quads<Shape> / 4, workers_at_once = 4;
 
     // Of `count` quads from n on. Loads many at once, because each takes long.
-    __device__ __forceinline__ void add_quads(const TileOutput<gated, Shape>& out, int n, int count) const {
+    template <class Output>
+    __device__ __forceinline__ void add_quads(const Output& out, int n, int count) const {
         float4 sum[at_once] = {};
 #pragma unroll 1
         for (int first = 0; first < workers_; first += workers_at_once) {
@@ -89,17 +91,16 @@ class SharedTile {
 #pragma unroll
             for (int w = 0; w < workers_at_once; ++w) {
 #pragma unroll
-                for (int q = 0; q < at_once; ++q) {
-                    sum[q].x += v[w][q].x;
-                    sum[q].y += v[w][q].y;
-                    sum[q].z += v[w][q].z;
-                    sum[q].w += v[w][q].w;
-                }
+                for (int q = 0; q < at_once; ++q) Output::add(sum[q], v[w][q]);
             }
         }
+        constexpr int each = slab_quads<Shape>;
+        if (count == at_once && n % each + at_once <= each) return out.put_quads(n, sum);
 #pragma unroll
-        for (int q = 0; q < at_once; ++q)
-            if (q < count) out.put_quad(n + q, sum[q]);
+        for (int q = 0; q < at_once; ++q) {
+            const float4 one[] = {sum[q]};
+            if (q < count) out.put_quads(n + q, one);
+        }
     }
     __device__ int& counter() const {
         return args_.matmul.counters[tile_ * args_.pieces + piece_];
@@ -115,10 +116,11 @@ class SharedTile {
 };
 
 // What the multiplying threads of a block do: multiply(begin, count, sum) sets sum to the products over
-// `count` steps of a tile from `begin` on.
-template <bool gated, class Shape, class Multiply>
+// `count` steps of a tile from `begin` on. output_of(tile, piece) returns where the sums of a tile go, as
+// TileOutput does.
+template <class Shape, class Multiply, class OutputOf>
 __device__ __forceinline__ void multiply_run(const TileArgs& args, const TileRun& run,
-                                             const Multiply& multiply) {
+                                             const Multiply& multiply, const OutputOf& output_of) {
     int tile = run.tile, begin = run.begin;
     for (int done = 0; done < run.count; ++tile, begin = 0) {
         const int steps = min(args.steps - begin, run.count - done);
@@ -126,17 +128,23 @@ __device__ __forceinline__ void multiply_run(const TileArgs& args, const TileRun
         multiply(begin, steps, sum);
         done += steps;
         if (steps < args.steps) {
-            SharedTile<gated, Shape>(args, tile, run).write(begin == 0, sum);
+            SharedTile<Shape>(args, tile, run).write(begin == 0, sum);
             continue;
         }
-        const TileOutput<gated, Shape> out(args, tile, run.piece);
+        const auto out = output_of(tile, run.piece);
+        constexpr int at_once = quads<Shape> < 4 ? quads<Shape> : 4;
 #pragma unroll
-        for (int n = 0; n < quads<Shape>; ++n) out.put_quad(n, quad_of(sum, n));
+        for (int n = 0; n < quads<Shape>; n += at_once) {
+            float4 some[at_once];
+#pragma unroll
+            for (int q = 0; q < at_once; ++q) some[q] = quad_of(sum, n + q);
+            out.put_quads(n, some);
+        }
     }
     // The tiles at both ends of the run.
-    if (run.begin > 0 || run.count < args.steps) SharedTile<gated, Shape>(args, run.tile, run).add();
+    if (run.begin > 0 || run.count < args.steps) SharedTile<Shape>(args, run.tile, run).add(output_of);
     if (tile - 1 != run.tile && (run.begin + run.count) % args.steps != 0)
-        SharedTile<gated, Shape>(args, tile - 1, run).add();
+        SharedTile<Shape>(args, tile - 1, run).add(output_of);
 }
 
 }  // namespace voltpile::llm

@@ -40,54 +40,108 @@ class TileOutput {
         const bool in_place = args_.out_float ? !gated : (args_.out_columns | place_.out_begin) % 4 == 0;
         whole_ = in_place && place_.first_row + Shape::weights / (gated ? 2 : 1) <= place_.weights.rows;
     }
-    // Writes quad n of the sums, see quad_of(). All lanes of the warp call it.
-    __device__ __forceinline__ void put_quad(int n, float4 sum) const {
+    // Adds what another worker has summed up.
+    __device__ static void add(float4& sum, const float4& part) {
+        sum.x += part.x;
+        sum.y += part.y;
+        sum.z += part.z;
+        sum.w += part.w;
+    }
+    // Writes `count` quads of the sums from n on, see quad_of(), all of one slab. So many at once that none
+    // of their instructions waits for the one before. All lanes of the warp call it.
+    template <int count>
+    __device__ __forceinline__ void put_quads(int n, const float4 (&sum)[count]) const {
         constexpr int each = slab_quads<Shape>;
         const int row = place_.first_row + first_row_of<gated, Shape::slabs>(warp_, n / each);
         const int x_row = first_x_row_ + n % each * 8;
         if (whole_) return args_.out_float ? put_floats(row, x_row, sum) : put_halves(row, x_row, sum);
-        const int my_row = row + lane_ / 4, my_x_row = x_row + lane_ % 4 * 2;
-        put<gated>(args_, place_, my_row, my_x_row, sum.x, sum.z);
-        put<gated>(args_, place_, my_row, my_x_row + 1, sum.y, sum.w);
-        if (gated) return;
-        put<gated>(args_, place_, my_row + 8, my_x_row, sum.z, 0);
-        put<gated>(args_, place_, my_row + 8, my_x_row + 1, sum.w, 0);
+#pragma unroll
+        for (int q = 0; q < count; ++q) {
+            const int my_row = row + lane_ / 4, my_x_row = x_row + 8 * q + lane_ % 4 * 2;
+            put<gated>(args_, place_, my_row, my_x_row, sum[q].x, sum[q].z);
+            put<gated>(args_, place_, my_row, my_x_row + 1, sum[q].y, sum[q].w);
+            if (gated) continue;
+            put<gated>(args_, place_, my_row + 8, my_x_row, sum[q].z, 0);
+            put<gated>(args_, place_, my_row + 8, my_x_row + 1, sum[q].w, 0);
+        }
     }
 
   private:
     // row, x_row: of the warp's first sum. Eight lanes write neighbors.
-    __device__ __forceinline__ void put_floats(int row, int x_row, float4 sum) const {
+    template <int count>
+    __device__ __forceinline__ void put_floats(int row, int x_row, const float4 (&sum)[count]) const {
         x_row += lane_ % 4 * 2;
         float* out = static_cast<float*>(args_.out) + static_cast<std::int64_t>(x_row) * args_.out_columns +
                      place_.out_begin + row + lane_ / 4;
-        if (x_row < args_.rows) out[0] = sum.x, out[8] = sum.z;
-        out += args_.out_columns;
-        if (x_row + 1 < args_.rows) out[0] = sum.y, out[8] = sum.w;
+#pragma unroll
+        for (int q = 0; q < count; ++q) {
+            if (x_row + 8 * q < args_.rows) out[0] = sum[q].x, out[8] = sum[q].z;
+            float* const next = out + args_.out_columns;
+            if (x_row + 8 * q + 1 < args_.rows) next[0] = sum[q].y, next[8] = sum[q].w;
+            out += std::int64_t{8} * args_.out_columns;
+        }
     }
     // row, x_row: of the warp's first sum. Afterwards a lane has row x_row + lane / 4 of the output.
-    __device__ __forceinline__ void put_halves(int row, int x_row, float4 sum) const {
+    template <int count>
+    __device__ __forceinline__ void put_halves(int row, int x_row, const float4 (&sum)[count]) const {
         const int t = lane_ % 4;
         x_row += lane_ / 4;
         __half* out = static_cast<__half*>(args_.out) + static_cast<std::int64_t>(x_row) * args_.out_columns +
                       place_.out_begin + row;
+        std::uint32_t low[count], high[count];
         if constexpr (gated) {
-            const std::uint32_t two = transposed(packed(gated_value(args_.activation, sum.x, sum.z),
-                                                        gated_value(args_.activation, sum.y, sum.w)));
-            if (x_row < args_.rows) *reinterpret_cast<std::uint32_t*>(out + 2 * t) = two;
-        } else {
-            // Lanes 0 and 1 of four take the first 8 rows of weights, the others the next 8.
-            const std::uint32_t low = transposed(packed(sum.x, sum.y)),
-                                high = transposed(packed(sum.z, sum.w));
-            std::uint32_t four[2];
+            gate(sum, low);
 #pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                const int from = t % 2 * 2 + i;
-                const std::uint32_t of_low = __shfl_sync(0xffffffffu, low, from, 4),
-                                    of_high = __shfl_sync(0xffffffffu, high, from, 4);
-                four[i] = t < 2 ? of_low : of_high;
+            for (int q = 0; q < count; ++q) low[q] = transposed(low[q]);
+        } else {
+#pragma unroll
+            for (int q = 0; q < count; ++q) {
+                low[q] = transposed(packed(sum[q].x, sum[q].y));
+                high[q] = transposed(packed(sum[q].z, sum[q].w));
             }
-            if (x_row < args_.rows) *reinterpret_cast<uint2*>(out + 4 * t) = make_uint2(four[0], four[1]);
+            // Lanes 0 and 1 of four take the first 8 rows of weights, the others the next 8.
+#pragma unroll
+            for (int q = 0; q < count; ++q) {
+                std::uint32_t four[2];
+#pragma unroll
+                for (int i = 0; i < 2; ++i) {
+                    const int from = t % 2 * 2 + i;
+                    const std::uint32_t of_low = __shfl_sync(0xffffffffu, low[q], from, 4),
+                                        of_high = __shfl_sync(0xffffffffu, high[q], from, 4);
+                    four[i] = t < 2 ? of_low : of_high;
+                }
+                low[q] = four[0];
+                high[q] = four[1];
+            }
         }
+#pragma unroll
+        for (int q = 0; q < count; ++q) {
+            if (x_row + 8 * q < args_.rows) {
+                if constexpr (gated)
+                    *reinterpret_cast<std::uint32_t*>(out + 2 * t) = low[q];
+                else
+                    *reinterpret_cast<uint2*>(out + 4 * t) = make_uint2(low[q], high[q]);
+            }
+            out += std::int64_t{8} * args_.out_columns;
+        }
+    }
+    template <int count>
+    __device__ __forceinline__ void gate(const float4 (&sum)[count], std::uint32_t (&to)[count]) const {
+        switch (args_.activation) {
+            case Activation::Silu:
+                return gate_by<Activation::Silu>(sum, to);
+            case Activation::GeluTanh:
+                return gate_by<Activation::GeluTanh>(sum, to);
+            default:
+                return gate_by<Activation::ClampedSwiglu>(sum, to);
+        }
+    }
+    template <Activation activation, int count>
+    __device__ __forceinline__ void gate_by(const float4 (&sum)[count], std::uint32_t (&to)[count]) const {
+#pragma unroll
+        for (int q = 0; q < count; ++q)
+            to[q] = packed(gated_value(activation, sum[q].x, sum[q].z),
+                           gated_value(activation, sum[q].y, sum[q].w));
     }
     __device__ __forceinline__ std::uint32_t packed(float first, float second) const {
         const __half2 two =

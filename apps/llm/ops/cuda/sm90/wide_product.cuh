@@ -80,9 +80,12 @@ __global__ void __launch_bounds__(wide_threads, 1) wide_product(const __grid_con
         take_registers<multiplying_registers>();
         wait_for_earlier_kernels();
         WideReader<WideShared<format, Shape>> reader(shared);
-        multiply_run<gated, Shape>(args.tiles, run, [&](int, int count, TileSums<Shape>& sum) {
-            multiply_steps<format, gated, Shape>(reader, count, sum);
-        });
+        multiply_run<Shape>(
+            args.tiles, run,
+            [&](int, int count, TileSums<Shape>& sum) {
+                multiply_steps<format, gated, Shape>(reader, count, sum);
+            },
+            [&](int tile, int piece) { return TileOutput<gated, Shape>(args.tiles, tile, piece); });
     }
 }
 

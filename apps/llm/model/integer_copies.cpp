@@ -1,0 +1,42 @@
+#include "llm/model/integer_copies.h"
+
+#include <string>
+#include <vector>
+
+#include "llm/model/expert_tensors.h"
+#include "llm/model/gpu_memory.h"
+
+namespace voltpile::llm {
+
+std::uint64_t integer_bytes_of_layer(const ModelSource& model, const RankShare& share, std::int64_t layer) {
+    const ModelConfig& config = model.config();
+    std::uint64_t all = 0;
+    const auto add = [&](const std::vector<std::string>& names, bool gated) {
+        std::vector<std::int64_t> rows;
+        std::int64_t columns = 0;
+        for (const std::string& name : names) {
+            const ModelTensor& tensor = model.layer_tensor(layer, name);
+            if (gpu_format(tensor.format) == WeightFormat::F16) return;
+            const TensorSlice slice = tensor_shard(model, tensor, share).stored;
+            rows.push_back(static_cast<std::int64_t>(slice.rows()));
+            columns = static_cast<std::int64_t>(slice.columns());
+        }
+        if (columns <= most_integer_columns) all += integer_copy_bytes(rows, columns, gated);
+    };
+    const auto add_feed_forward = [&](const std::string& ending) {
+        if (model.adapters().empty()) add({"ffn_gate" + ending, "ffn_up" + ending}, true);
+        add({"ffn_down" + ending}, false);
+    };
+    if (config.latent.kv_rank == 0)
+        add({"attn_q.weight", "attn_k.weight", "attn_v.weight"}, false);
+    else
+        add({config.latent.q_rank > 0 ? "attn_q_b.weight" : "attn_q.weight"}, false);
+    add({"attn_output.weight"}, false);
+    if (!has_experts(config, layer))
+        add_feed_forward(".weight");
+    else if (config.experts.shared_ffn > 0)
+        add_feed_forward("_shexp.weight");
+    return all;
+}
+
+}  // namespace voltpile::llm

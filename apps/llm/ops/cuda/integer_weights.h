@@ -1,0 +1,17 @@
+// What a GPU keeps of matrices whose products may be sums of integers (sm90/int8_tiles.h).
+#pragma once
+
+#include "device/slab_memory.h"
+#include "llm/ops/cuda/rotation.h"
+
+namespace voltpile::llm {
+
+// Of matrices that products multiply together; the first of them has it.
+struct IntegerWeights {
+    Rotation rotation;
+    int matrices = 0;
+    bool gated = false;
+    SlabMemory::Piece copy;  // of integer_copy_bytes() (gpu_memory.h), or empty
+};
+
+}  // namespace voltpile::llm
