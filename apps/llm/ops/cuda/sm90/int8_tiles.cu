@@ -161,7 +161,7 @@ void launch_int8_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int mu
     const bool copied = integers.copy.bytes() > 0;
     const auto pieces_each = static_cast<int>(room.pieces_each);
     const Int8Rows x = rows_in(room.x, room.pieces_each * static_cast<std::size_t>(piece_rows), all.steps);
-    const auto tile_numbers = [&](int tile) { return static_cast<std::int64_t>(tile) * int8_tile_weights; };
+    const auto rows_of_tiles = [&](int tile) { return static_cast<std::int64_t>(tile) * int8_tile_weights; };
     for (int piece = 0; piece < all.pieces; piece += pieces_each) {
         const int pieces = std::min(pieces_each, all.pieces - piece), row = piece * piece_rows;
         const int rows = std::min(pieces * piece_rows, args.rows - row);
@@ -184,12 +184,12 @@ void launch_int8_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int mu
             Int8Rows weights;
             if (copied) {
                 weights = rows_in(reinterpret_cast<std::uint8_t*>(integers.copy.data()),
-                                  static_cast<std::size_t>(tile_numbers(all.tiles)), all.steps);
-                weights.quants += tile_numbers(tile) * all.steps * step_columns;
-                weights.scale += tile_numbers(tile);
+                                  static_cast<std::size_t>(rows_of_tiles(all.tiles)), all.steps);
+                weights.quants += rows_of_tiles(tile) * all.steps * step_columns;
+                weights.scale += rows_of_tiles(tile);
             } else {
                 weights =
-                    rows_in(room.weights, static_cast<std::size_t>(tile_numbers(some.tiles)), all.steps);
+                    rows_in(room.weights, static_cast<std::size_t>(rows_of_tiles(some.tiles)), all.steps);
                 round_tiles(all, tile, some.tiles, weights, room.halves, room.halves_bytes, stream);
             }
             for (int first = 0; first < pieces; first += each) {
