@@ -15,9 +15,9 @@ DOCS = pathlib.Path(__file__).resolve().parent
 
 # Each bar: label, unit, ours and theirs. A figure is (section, first cell of the row, column, which number of the cell);
 # column is a header or an index. A section is the beginning of a heading. `less` marks times: the smaller is the faster.
-FASTER = "Faster attention and products"
+INTEGERS = "Integer tensor cores on H200"
+OURS, LLAMA_CPP, VLLM = "Voltpile, Q8_0", "llama.cpp, Q8_0", "vLLM, fp8"
 MODELS = "Language models on one, two and four H200"
-BATCH = "Many sequences in one batch"
 REDUCE = "Collectives between four H200"
 GROUPS = [
     ("Three-body map in FP64, against straightforward code", [
@@ -26,13 +26,20 @@ GROUPS = [
         ("one Xeon thread, AVX-512", "pair-steps/s", ("CPUs", "AVX-512, 1 thread", 1, 0), ("CPUs", "plain loop", 1, 0)),
     ]),
     ("Llama 3 on one H200, against llama.cpp", [
-        ("8B Q8_0, one sequence", "tok/s", (FASTER, "1", 2, 0), (MODELS, "Llama 3 8B", -1, 1)),
-        ("8B Q8_0, batch of 8", "tok/s", (BATCH, "8", "tok/s", 0), (BATCH, "8", "llama.cpp", 0)),
-        ("8B Q8_0, batch of 32", "tok/s", (BATCH, "32", "tok/s", 0), (BATCH, "32", "llama.cpp", 0)),
-        ("8B Q8_0, batch of 128", "tok/s", (BATCH, "128", "tok/s", 0), (BATCH, "128", "llama.cpp", 0)),
-        ("8B Q8_0, prompt of 512", "tok/s", (FASTER, "1", 1, 0), (MODELS, "Llama 3 8B", -1, 0)),
+        ("8B Q8_0, one sequence", "tok/s", (INTEGERS, OURS, "1 sequence", 0), (INTEGERS, LLAMA_CPP, "1 sequence", 0)),
+        ("8B Q8_0, batch of 8", "tok/s", (INTEGERS, OURS, "8", 0), (INTEGERS, LLAMA_CPP, "8", 0)),
+        ("8B Q8_0, batch of 32", "tok/s", (INTEGERS, OURS, "32", 0), (INTEGERS, LLAMA_CPP, "32", 0)),
+        ("8B Q8_0, batch of 128", "tok/s", (INTEGERS, OURS, "128", 0), (INTEGERS, LLAMA_CPP, "128", 0)),
+        ("8B Q8_0, prompt of 512", "tok/s", (INTEGERS, OURS, "prompt of 512", 0), (INTEGERS, LLAMA_CPP, "prompt of 512", 0)),
         ("70B Q5_K_M, one sequence", "tok/s", (MODELS, "Llama 3 70B", 3, 0), (MODELS, "Llama 3 70B", -1, 1)),
-        ("70B Q5_K_M, prompt of 512", "tok/s", (MODELS, "Llama 3 70B", 2, 0), (MODELS, "Llama 3 70B", -1, 0)),
+    ]),
+    ("Llama 3 8B in Q8_0 on one H200, against vLLM in fp8", [
+        ("one sequence", "tok/s", (INTEGERS, OURS, "1 sequence", 0), (INTEGERS, VLLM, "1 sequence", 0)),
+        ("batch of 32", "tok/s", (INTEGERS, OURS, "32", 0), (INTEGERS, VLLM, "32", 0)),
+        ("batch of 128", "tok/s", (INTEGERS, OURS, "128", 0), (INTEGERS, VLLM, "128", 0)),
+        ("batch of 256", "tok/s", (INTEGERS, OURS, "256", 0), (INTEGERS, VLLM, "256", 0)),
+        ("prompt of 512", "tok/s", (INTEGERS, OURS, "prompt of 512", 0), (INTEGERS, VLLM, "prompt of 512", 0)),
+        ("prompt of 4,096", "tok/s", (INTEGERS, OURS, "of 4,096", 0), (INTEGERS, VLLM, "of 4,096", 0)),
     ]),
     ("Qwen 2.5 7B fp16, batch of 128, context 1,024, against transformers", [
         ("one H200, generation", "tok/s", ("Beside transformers", "1,024", 3, 0), ("Beside transformers", "1,024", 4, 0)),
@@ -132,7 +139,7 @@ def draw(page):
             y += ROW
     for tick in TICKS:
         body.append(f'<text class="small" x="{place(tick):.1f}" y="{y + 20}" text-anchor="middle">{tick:g}x</text>')
-    body.append(f'<text class="small" x="20" y="{y + 46}">The figures of llama.cpp and transformers were measured on H200 GPUs '
+    body.append(f'<text class="small" x="20" y="{y + 46}">The figures of llama.cpp with the 70B and of transformers were measured on H200 GPUs '
                 "of the same class, not in the same run.</text>")
     height = y + 60
     return "\n".join([
