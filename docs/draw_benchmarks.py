@@ -19,6 +19,18 @@ INTEGERS = "Integer tensor cores on H200"
 OURS, LLAMA_CPP, VLLM = "Voltpile, Q8_0", "llama.cpp, Q8_0", "vLLM, fp8"
 MODELS = "Language models on one, two and four H200"
 REDUCE = "Collectives between four H200"
+
+
+def beside(other, before, labels):
+    """The bars of a row of the table of integer tensor cores beside ours. before: what the labels begin with."""
+    columns = {"one sequence": "1 sequence", "prompt of 4,096": "of 4,096"}
+    bars = []
+    for label in labels:
+        column = columns.get(label, label.removeprefix("batch of "))
+        bars.append((before + label, "tok/s", (INTEGERS, OURS, column, 0), (INTEGERS, other, column, 0)))
+    return bars
+
+
 GROUPS = [
     ("Three-body map in FP64, against straightforward code", [
         ("one H200, CUDA", "pair-steps/s", ("One H200", "pair-steps", 1, 0),
@@ -26,21 +38,11 @@ GROUPS = [
         ("one Xeon thread, AVX-512", "pair-steps/s", ("CPUs", "AVX-512, 1 thread", 1, 0), ("CPUs", "plain loop", 1, 0)),
     ]),
     ("Llama 3 on one H200, against llama.cpp", [
-        ("8B Q8_0, one sequence", "tok/s", (INTEGERS, OURS, "1 sequence", 0), (INTEGERS, LLAMA_CPP, "1 sequence", 0)),
-        ("8B Q8_0, batch of 8", "tok/s", (INTEGERS, OURS, "8", 0), (INTEGERS, LLAMA_CPP, "8", 0)),
-        ("8B Q8_0, batch of 32", "tok/s", (INTEGERS, OURS, "32", 0), (INTEGERS, LLAMA_CPP, "32", 0)),
-        ("8B Q8_0, batch of 128", "tok/s", (INTEGERS, OURS, "128", 0), (INTEGERS, LLAMA_CPP, "128", 0)),
-        ("8B Q8_0, prompt of 512", "tok/s", (INTEGERS, OURS, "prompt of 512", 0), (INTEGERS, LLAMA_CPP, "prompt of 512", 0)),
+        *beside(LLAMA_CPP, "8B Q8_0, ", ["one sequence", "batch of 8", "batch of 32", "batch of 128", "prompt of 512"]),
         ("70B Q5_K_M, one sequence", "tok/s", (MODELS, "Llama 3 70B", 3, 0), (MODELS, "Llama 3 70B", -1, 1)),
     ]),
-    ("Llama 3 8B in Q8_0 on one H200, against vLLM in fp8", [
-        ("one sequence", "tok/s", (INTEGERS, OURS, "1 sequence", 0), (INTEGERS, VLLM, "1 sequence", 0)),
-        ("batch of 32", "tok/s", (INTEGERS, OURS, "32", 0), (INTEGERS, VLLM, "32", 0)),
-        ("batch of 128", "tok/s", (INTEGERS, OURS, "128", 0), (INTEGERS, VLLM, "128", 0)),
-        ("batch of 256", "tok/s", (INTEGERS, OURS, "256", 0), (INTEGERS, VLLM, "256", 0)),
-        ("prompt of 512", "tok/s", (INTEGERS, OURS, "prompt of 512", 0), (INTEGERS, VLLM, "prompt of 512", 0)),
-        ("prompt of 4,096", "tok/s", (INTEGERS, OURS, "of 4,096", 0), (INTEGERS, VLLM, "of 4,096", 0)),
-    ]),
+    ("Llama 3 8B in Q8_0 on one H200, against vLLM in fp8", beside(
+        VLLM, "", ["one sequence", "batch of 32", "batch of 128", "batch of 256", "prompt of 512", "prompt of 4,096"])),
     ("Qwen 2.5 7B fp16, batch of 128, context 1,024, against transformers", [
         ("one H200, generation", "tok/s", ("Beside transformers", "1,024", 3, 0), ("Beside transformers", "1,024", 4, 0)),
         ("one H200, prompts", "tok/s", ("Beside transformers", "1,024", 1, 0), ("Beside transformers", "1,024", 2, 0)),

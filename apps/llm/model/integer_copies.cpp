@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "llm/model/expert_tensors.h"
 #include "llm/model/gpu_memory.h"
 
 namespace voltpile::llm {

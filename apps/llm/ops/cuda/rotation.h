@@ -14,8 +14,9 @@
 
 namespace voltpile::llm {
 
+// A default one has no columns and rotates nothing.
 struct Rotation {
-    int columns = 0;                       // 0: there is none
+    int columns = 0;
     int factors = 0;                       // of H: it has 2^factors columns, 5 <= factors <= 12
     const std::uint32_t* signs = nullptr;  // in GPU memory: bit c % 32 of word c / 32 for column c
 };
@@ -23,8 +24,8 @@ struct Rotation {
 // The rotations of one GPU. Must outlive what uses them.
 class Rotations {
   public:
-    // Returns that of rows of so many columns, a multiple of 32, or none if a row does not fit in a block's
-    // shared memory. Allocates memory for the first rows of so many columns.
+    // Returns that of rows of so many columns, a multiple of 32, or a default one if a row does not fit in a
+    // block's shared memory. Allocates memory for the first rows of so many columns.
     Rotation of(int columns, const Stream& stream);
 
   private:
