@@ -133,8 +133,9 @@ class LocalLinks final : public DecoderLinks {
             for (const FloatRows& other : team_.places()) to = std::copy_n(other.data, count, to);
         });
     }
-    // Hidden states are fp32 here.
+    // Hidden states are fp32 here. x need not be complete.
     void send_to_next(FloatRows x, HiddenRows states) override {
+        if (joint_) complete(x);
         to_next_->assign(x.data, x.data + x.rows * x.columns);
         const auto* const more = static_cast<const float*>(states.data);
         to_next_->insert(to_next_->end(), more, more + states.rows * states.columns);

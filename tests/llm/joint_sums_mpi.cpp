@@ -7,6 +7,7 @@
 
 #if VOLTPILE_CUDA
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -62,6 +63,7 @@ class Side {
         sums_->add_rms_norm(rows(x_), {rows(delta_), with_bias ? floats(bias_) : nullptr},
                             with_weight ? floats(weight_) : nullptr, kEps, kPlace);
     }
+    FloatRows delta() const { return rows(delta_); }
     std::vector<float> x() { return download<float>(x_->data()); }
     std::vector<std::uint16_t> out() { return download<std::uint16_t>(sums_->normed()); }
 
@@ -229,6 +231,62 @@ TEST_F(JointSumsOnGpus, MixWithCollectivesInGraphs) {
             side.ops().download(&count, counted->data(), sizeof count);
             ASSERT_EQ(count, std::pow(static_cast<float>(world().size()), 3.0F));
             ASSERT_TRUE(side.out() == wanted) << "launch " << launch;
+        }
+    }
+}
+
+// Products send their results as they compute them. The sum is the same, to the bit, as of stored results.
+TEST_F(JointSumsOnGpus, TakesWhatProductsSend) {
+    constexpr std::int64_t inner = 96;
+    for (const std::int64_t columns : {8, 64, 1000, 4096, 5120, 16384}) {
+        Side side(columns);
+        const Case c(1, columns, 21);
+        const auto weights =
+            random_numbers(columns * inner, 22 + static_cast<unsigned>(world().rank()), 0.1F);
+        std::vector<std::uint16_t> halves(weights.size());
+        std::ranges::transform(weights, halves.begin(), half_from_float);
+        const auto matrix =
+            side.ops().load_matrix({WeightFormat::F16, columns, inner, inner * sizeof halves[0],
+                                    reinterpret_cast<const std::byte*>(halves.data()), false});
+        std::vector<std::uint16_t> x(inner);
+        std::ranges::transform(random_numbers(inner, 23, 1), x.begin(), half_from_float);
+        x[0] = 0;
+        const auto row = side.ops().allocate(x.size() * sizeof x[0]);
+        side.ops().upload(row->data(), x.data(), x.size() * sizeof x[0]);
+        const HiddenRows input{row->data(), 1, inner};
+
+        side.set(c.x, c.mine(), c.bias, c.weight);
+        side.ops().matmul(input, *matrix, side.delta());
+        side.call();
+        const auto wanted = side.out();
+        const auto wanted_x = side.x();
+        const auto enqueue = [&] {
+            for (const JointPart part : {JointPart::Attention, JointPart::FeedForward}) {
+                side.ops().matmul_part(input, *matrix, part, side.delta());
+                side.call();
+            }
+        };
+        std::vector<std::uint16_t> twice;
+        for (int times = 0; times < 3; ++times) {
+            side.set(c.x, c.mine(), c.bias, c.weight);
+            side.ops().matmul_part(input, *matrix, JointPart::Attention, side.delta());
+            side.call();
+            ASSERT_TRUE(side.out() == wanted) << columns << " columns";
+            ASSERT_TRUE(side.x() == wanted_x) << columns << " columns";
+            side.call();  // of stored numbers, between the two
+            side.set(c.x, c.mine(), c.bias, c.weight);
+            side.ops().matmul_part(input, *matrix, JointPart::FeedForward, side.delta());
+            side.call();
+            ASSERT_TRUE(side.out() == wanted) << columns << " columns";
+            side.set(c.x, c.mine(), c.bias, c.weight);
+            enqueue();
+            twice = side.out();
+        }
+        const auto recording = side.ops().record(enqueue);
+        for (int launch = 0; launch < 50; ++launch) {
+            side.set(c.x, c.mine(), c.bias, c.weight);
+            recording->replay();
+            ASSERT_TRUE(side.out() == twice) << columns << " columns, launch " << launch;
         }
     }
 }

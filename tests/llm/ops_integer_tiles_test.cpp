@@ -294,6 +294,41 @@ TEST_P(OpsIntegerTilesTest, NormsOfRows) {
     }
 }
 
+// With norms, few rows have other kernels, unless the operations are batch-invariant.
+TEST_P(OpsIntegerTilesTest, NormedRowsDoNotDependOnOthers) {
+    constexpr std::int64_t columns = 4096;
+    constexpr std::size_t rows = 300;
+    const auto w = weights(WeightFormat::Q8_0, outputs, columns);
+    const auto x = normals(static_cast<std::int64_t>(rows) * columns, 3),
+               delta = normals(static_cast<std::int64_t>(rows) * columns, 2),
+               weight = normals(columns, 0.2F, 1);
+    Side side(GetParam().make());
+    const Matrices matrices(side, {source(WeightFormat::Q8_0, outputs, columns, w)}, false);
+    const auto normed = [&](std::size_t first, std::size_t count) {
+        const auto some = [&](const std::vector<float>& all) {
+            const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first * columns);
+            return std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(count * columns));
+        };
+        RmsNorm norm{side.rows(some(x), columns),
+                     side.up(weight),
+                     1e-5F,
+                     {3, 1},
+                     side.hidden(std::vector<float>(count * columns), columns)};
+        norm.delta = {side.rows(some(delta), columns), nullptr};
+        const HiddenRows out = side.hidden(std::vector<float>(count * outputs), outputs);
+        side.ops->norm_matmul(norm, matrices.all, out);
+        return side.down(out);
+    };
+    const auto all = normed(0, rows);
+    std::vector<std::pair<std::size_t, std::size_t>> some_rows{{0, 200}, {31, 256}};
+    if (GetParam().name != "gpu") some_rows.insert(some_rows.end(), {{7, 1}, {9, 4}, {50, 16}, {100, 150}});
+    for (const auto& [first, count] : some_rows) {
+        const auto got = normed(first, count);
+        for (std::size_t r = 0; r < count; ++r)
+            ASSERT_EQ(row_of(got, r), row_of(all, first + r)) << count << " rows, " << first + r;
+    }
+}
+
 TEST_P(OpsIntegerTilesTest, NormsReportTheRowThatIsNotFinite) {
     constexpr std::int64_t columns = 512;
     const auto w = weights(WeightFormat::Q8_0, outputs, columns);

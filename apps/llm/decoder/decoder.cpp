@@ -56,8 +56,12 @@ FloatRows Decoder::compute(const BatchView& batch, int prediction_layer) {
     if (fusion_ && last_stage()) ops_.store_rows(fusion_->fuse(batch.rows), batch, hidden_rows());
     const int last = settings_.layer_begin + static_cast<int>(end) - 1;
     if (last_stage() && joint_ == nullptr) return run_head(x, delta, batch, last);
+    if (!last_stage()) {
+        ops_.normed(add_rms_norm(x, delta, nullptr, {last, FeedForward}));
+        return {};
+    }
     add_everywhere(x, delta, {last, FeedForward});
-    return last_stage() ? run_head(x, {}, batch, last) : FloatRows{};
+    return run_head(x, {}, batch, last);
 }
 
 void Decoder::add_everywhere(FloatRows x, FloatRows delta, SentinelPlace place) {
@@ -93,6 +97,8 @@ FloatRows Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRo
     const FloatRows sum = adds ? x : partial;
     if (adds)
         ops_.add_matmul(attended, *layer.o, numbers(layer.o_bias), sum);
+    else if (joint_ != nullptr && !layer.o_adapters)
+        ops_.matmul_part(attended, *layer.o, JointPart::Attention, sum);
     else
         ops_.matmul(attended, *layer.o, sum);
     if (layer.o_adapters) ops_.add_adapters(attended, *layer.o_adapters, batch, sum);
@@ -102,7 +108,10 @@ FloatRows Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRo
     const RmsNorm normed = add_rms_norm(x, attention, numbers(layer.feed_forward_norm), {number, Attention});
     const bool adds_last =
         adds_at_once(x.rows, layer.feed_forward_output_norm) && layer.feed_forward->can_add();
-    layer.feed_forward->run(ops_, normed, batch, *feed_forward_buffers_, adds_last ? x : partial, adds_last);
+    const FeedForwardOutput use = adds_last           ? FeedForwardOutput::Added
+                                  : joint_ != nullptr ? FeedForwardOutput::Part
+                                                      : FeedForwardOutput::Stored;
+    layer.feed_forward->run(ops_, normed, batch, *feed_forward_buffers_, adds_last ? x : partial, use);
     if (adds_last) return {};
     finish(partial, layer.feed_forward_output_norm, FeedForward);
     return partial;

@@ -23,8 +23,9 @@ class DecoderLinks {
     // Gathers every rank's `part` into `parts` on all ranks, in the order of ranks. `parts` has room for one
     // part of this shape for each rank.
     virtual void all_gather(FloatRows part, FloatRows parts) = 0;
-    // Hand x and `states` on between the ranks with the same number in neighboring stages. states: what an
-    // EAGLE 3 head reads of earlier layers; without data if there is nothing.
+    // Hand x and `states` on between the ranks with the same number in neighboring stages. x need not be
+    // complete where it is sent, and is where it has been received. It has room for a multiple of the ranks.
+    // states: what an EAGLE 3 head reads of earlier layers; without data if there is nothing.
     virtual void send_to_next(FloatRows x, HiddenRows states) = 0;
     virtual void receive_from_previous(FloatRows x, HiddenRows states) = 0;
 };

@@ -34,7 +34,7 @@ class GatedProduct final : public FeedForwardPart {
     bool can_add() const override { return !down_adapters_; }
 
     void run(Ops& ops, const RmsNorm& x, const BatchView& batch, const FeedForwardBuffers& buffers,
-             FloatRows out, bool adds) const override {
+             FloatRows out, FeedForwardOutput use) const override {
         const HiddenRows gated{buffers.gated->data(), x.out.rows, gate_->rows()};
         if (gate_up_adapters_ && batch.adapter != nullptr) {
             const HiddenRows both{buffers.gate_up->data(), x.out.rows, gate_->rows() + up_->rows()};
@@ -45,8 +45,10 @@ class GatedProduct final : public FeedForwardPart {
         } else {
             ops.norm_gated_matmul(x, *gate_, *up_, activation_, gated);
         }
-        if (adds)
+        if (use == FeedForwardOutput::Added)
             ops.add_matmul(gated, *down_, nullptr, out);
+        else if (use == FeedForwardOutput::Part && !down_adapters_)
+            ops.matmul_part(gated, *down_, JointPart::FeedForward, out);
         else
             ops.matmul(gated, *down_, out);
         if (down_adapters_) ops.add_adapters(gated, *down_adapters_, batch, out);
@@ -102,18 +104,19 @@ class Mixture final : public FeedForwardPart {
     bool can_add() const override { return !shared_ && host_ == nullptr && !down_adapters_; }
 
     void run(Ops& ops, const RmsNorm& x, const BatchView& batch, const FeedForwardBuffers& buffers,
-             FloatRows out, bool adds) const override {
+             FloatRows out, FeedForwardOutput use) const override {
         Routing routing =
             routing_in(buffers.routing->data(), buffers.rows, held_, settings_.used, shared_ != nullptr);
         routing.all_experts = settings_.experts;
-        routing.adds = adds;
+        routing.adds = use == FeedForwardOutput::Added;
         const HiddenRows gated{buffers.of_experts->data(), x.out.rows * settings_.used, gate_->rows()};
         RmsNorm done = x;
         done.out = ops.normed(x);
         done.done = true;
         ops.route(done.out, settings_, batch, routing, router_adapters_.get());
         std::function<void()> shared;
-        if (shared_) shared = [&] { shared_->run(ops, done, batch, buffers, out, false); };
+        if (shared_)
+            shared = [&] { shared_->run(ops, done, batch, buffers, out, FeedForwardOutput::Stored); };
         if (host_ != nullptr) {
             // The shared expert runs on the device while the cores compute the others.
             host_->sum(x.out, layer_on_host(), routing, gated, out, shared, batch.replayed);

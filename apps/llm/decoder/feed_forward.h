@@ -23,14 +23,17 @@ struct FeedForwardBuffers {
     std::unique_ptr<OpsMemory> routing;
 };
 
+// What becomes of the output: it is stored, added to what is there, or stored as a part of the sum that
+// JointSums adds next (Ops::matmul_part).
+enum class FeedForwardOutput { Stored, Added, Part };
+
 class FeedForwardPart {
   public:
     virtual ~FeedForwardPart() = default;
-    // out = the rank's part of the layer's output, before the sum over all ranks; with `adds`, it is added to
-    // `out`. x: the normed rows.
+    // out: the rank's part of the layer's output, before the sum over all ranks. x: the normed rows.
     virtual void run(Ops& ops, const RmsNorm& x, const BatchView& batch, const FeedForwardBuffers& buffers,
-                     FloatRows out, bool adds) const = 0;
-    // Whether `adds` may be true. Not with adapters: sums would depend on the number of rows.
+                     FloatRows out, FeedForwardOutput use) const = 0;
+    // Whether the output may be added. Not with adapters: sums would depend on the number of rows.
     virtual bool can_add() const = 0;
 };
 

@@ -33,6 +33,18 @@ std::size_t integer_copy_bytes(std::span<const std::int64_t> rows, std::int64_t 
 // Rows with more columns are not rounded to integers: they do not fit in a block's shared memory.
 constexpr std::int64_t most_integer_columns = 40960;
 
+// The memory for the words by which the GPUs of a tensor-parallel group send each other few rows for sums
+// joined with norms (ops/cuda/joint_wire.cuh), in passes of at most `rows`: four sets of so many fp16
+// numbers, and two of a row from each rank.
+constexpr std::int64_t most_word_numbers = std::int64_t{1} << 21;
+constexpr std::int64_t joint_word_numbers(std::int64_t ranks, std::int64_t rows, std::int64_t columns) {
+    const std::int64_t all = ranks * rows * columns;
+    return all < most_word_numbers ? all : most_word_numbers;
+}
+constexpr std::int64_t joint_word_bytes(std::int64_t ranks, std::int64_t rows, std::int64_t columns) {
+    return 2 * (4 * joint_word_numbers(ranks, rows, columns) + 2 * ranks * columns);
+}
+
 // Scratch space of single operations: weights as fp16 for long prompts, partial sums.
 constexpr std::size_t gpu_scratch_bytes = std::size_t{320} << 20;
 // The workspace of cuBLAS: the size that NVIDIA recommends for Hopper, enough for all GPUs.

@@ -298,7 +298,8 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
     // Hidden rows of a prediction layer's last pass.
     const std::uint64_t predicted =
         static_cast<std::uint64_t>(pass.prediction_rows) * hidden_row_bytes(config, layout);
-    return static_cast<std::uint64_t>(pass.rows * row + pass.logits * logit_row) + predicted +
+    const std::int64_t joint_words = joint ? joint_word_bytes(tensor, pass.rows, config.hidden) : 0;
+    return static_cast<std::uint64_t>(pass.rows * row + pass.logits * logit_row + joint_words) + predicted +
            (gpu ? gpu_scratch_bytes + cublas_bytes : 0);
 }
 

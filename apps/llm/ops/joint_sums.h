@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "llm/model/gpu_memory.h"
 #include "llm/ops/operands.h"
 
 namespace voltpile::llm {
@@ -18,16 +19,24 @@ constexpr bool joint_sums_fit(std::int64_t columns) {
     return columns % 8 == 0 && columns <= most_joint_columns;
 }
 
+// Sums of at most so many numbers are not split (JointSums::splits()). To split them would need a second
+// exchange, which takes longer (measured).
+constexpr std::int64_t most_whole_numbers = 1 << 17;
+
 // Returns how many of the rows a rank owns, if they are split. The last ranks may have fewer.
 constexpr std::int64_t joint_share(std::int64_t rows, std::int64_t ranks) {
     return (rows + ranks - 1) / ranks;
 }
 
 // Returns the bytes of memory that each rank shares with the others, for passes of at most these rows: the
-// outputs, and what the others send, both fp16.
+// outputs, what the others send, and words, all fp16.
 constexpr std::size_t joint_area_bytes(std::int64_t ranks, std::int64_t rows, std::int64_t columns) {
-    return static_cast<std::size_t>((rows + ranks * joint_share(rows, ranks)) * columns * 2);
+    const std::int64_t outputs = rows * columns, sent = ranks * joint_share(rows, ranks) * columns;
+    return static_cast<std::size_t>((outputs + sent) * 2 + joint_word_bytes(ranks, rows, columns));
 }
+
+// Whose output a sum adds.
+enum class JointPart { Attention, FeedForward };
 
 // Created by Ops::make_joint_sums(). All layers share it, one after the other.
 class JointSums {

@@ -87,6 +87,10 @@ class TimedOps final : public Ops {
         ops_.matmul(x, weight, out);
         if (timed()) mark(fmt::format("product {} x {}", out.columns, x.columns));
     }
+    void matmul_part(HiddenRows x, const WeightMatrix& weight, JointPart part, FloatRows out) override {
+        ops_.matmul_part(x, weight, part, out);
+        if (timed()) mark(fmt::format("product {} x {}", out.columns, x.columns));
+    }
     void add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) override {
         ops_.add_matmul(x, weight, bias, out);
         if (timed()) mark(fmt::format("product {} x {}", out.columns, x.columns));

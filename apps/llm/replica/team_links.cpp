@@ -1,5 +1,6 @@
 #include "llm/replica/team_links.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
@@ -10,6 +11,10 @@ namespace {
 
 // Passes with so many rows are watched layer by layer, because they may take longer than a collective may.
 constexpr std::int64_t watched_rows = 512;
+
+// So many numbers take longer to hand on than the ranks of a group take to gather them.
+constexpr std::int64_t least_shared_numbers = 1 << 15;
+static_assert(least_shared_numbers <= most_whole_numbers, "ranks may have only their share of more");
 
 }  // namespace
 
@@ -53,7 +58,10 @@ void TeamLinks::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, 
 }
 
 void TeamLinks::complete(FloatRows x) {
-    if (!sums_->splits(x.rows)) return;
+    if (sums_->splits(x.rows)) gather_shares(x);
+}
+
+void TeamLinks::gather_shares(FloatRows x) {
     const std::int64_t share = joint_share(x.rows, teams_.tensor().size());
     all_gather({x.data + teams_.tensor().rank() * share * x.columns, share, x.columns}, x);
 }
@@ -63,13 +71,24 @@ void TeamLinks::all_gather(FloatRows part, FloatRows parts) {
                                where());
 }
 
+bool TeamLinks::hands_on_shares(FloatRows x) const {
+    return teams_.tensor().size() > 1 && x.rows * x.columns >= least_shared_numbers;
+}
+
+FloatRows TeamLinks::share_of(FloatRows x) const {
+    const std::int64_t share = joint_share(x.rows, teams_.tensor().size());
+    const std::int64_t begin = std::min(teams_.tensor().rank() * share, x.rows);
+    return {x.data + begin * x.columns, std::min(share, x.rows - begin), x.columns};
+}
+
 void TeamLinks::send_to_next(FloatRows x, HiddenRows states) {
+    const FloatRows mine = hands_on_shares(x) ? share_of(x) : x;
     Slot& slot = slots_[next_slot_];
     next_slot_ = (next_slot_ + 1) % slots_.size();
     slot.x_sent.wait();
     slot.states_sent.wait();
     auto* const memory = static_cast<std::byte*>(slot.memory->data());
-    slot.x_sent = send(memory, x.data, bytes_of_rows(x));
+    slot.x_sent = mine.rows > 0 ? send(memory, mine.data, bytes_of_rows(mine)) : Transfer();
     if (states.data != nullptr)
         slot.states_sent = send(memory + bytes_of_rows(x), states.data, bytes_of_rows(states));
 }
@@ -83,7 +102,9 @@ Transfer TeamLinks::send(void* slot, const void* from, std::size_t bytes) {
 }
 
 void TeamLinks::receive_from_previous(FloatRows x, HiddenRows states) {
-    receive(x.data, bytes_of_rows(x));
+    const FloatRows mine = hands_on_shares(x) ? share_of(x) : x;
+    if (mine.rows > 0) receive(mine.data, bytes_of_rows(mine));
+    if (hands_on_shares(x)) gather_shares(x);
     if (states.data != nullptr) receive(states.data, bytes_of_rows(states));
 }
 

@@ -56,6 +56,11 @@ class TeamLinks final : public DecoderLinks {
     std::size_t bytes_of_rows(HiddenRows states) const {
         return static_cast<std::size_t>(states.rows * states.columns) * state_bytes_;
     }
+    // Whether each rank of the group hands on its share of the rows, which the next stage gathers.
+    bool hands_on_shares(FloatRows x) const;
+    FloatRows share_of(FloatRows x) const;
+    // Completes x, of which this rank has its share.
+    void gather_shares(FloatRows x);
     Memory memory(void* data, std::size_t bytes) const;
     // Enqueues a copy to `slot`, which is sent from there.
     Transfer send(void* slot, const void* from, std::size_t bytes);

@@ -19,6 +19,10 @@ __device__ inline void store_volatile(uint4* to, uint4 v) {
                  "r"(v.w));
 }
 
+__device__ inline void store_volatile(uint2* to, uint2 v) {
+    asm volatile("st.volatile.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(v.x), "r"(v.y));
+}
+
 __device__ inline std::uint64_t load_acquire(const std::uint64_t* from) {
     std::uint64_t v;
     asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(from) : "memory");

@@ -64,7 +64,8 @@ void launch_decode_attention(const AttentionArgs& args, const QkvSettings* prepa
 void launch_prompt_attention(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream);
 void launch_plain_attention(const AttentionArgs& args, const Stream& stream);
 // The same as launch_prompt_attention(), several times as fast, but sums in another order. Only on GPUs of
-// compute capability 9.0 that have `multiprocessors`, if VOLTPILE_SM90 is 1 and warpgroups_take(args).
+// compute capability 9.0 that have `multiprocessors`, if VOLTPILE_SM90 is 1 and warpgroups_take(args), with
+// an fp16 cache (sm90/expanded_cache.h).
 void launch_warpgroup_attention(const AttentionArgs& args, std::size_t scratch_bytes, int multiprocessors,
                                 const Stream& stream);
 // Join the results in scratch of sequences, or of rows, beginning with `first`. The launchers above call
@@ -74,8 +75,7 @@ void launch_join_parts(const AttentionArgs& args, int splits_each, int first, in
 void launch_join_spans(const AttentionArgs& args, const Spans& spans, int first, int rows,
                        const Stream& stream);
 constexpr bool warpgroups_take(const AttentionArgs& args) {
-    return (args.head_dim == 64 || args.head_dim == 128) && args.cache.element == KvElement::F16 &&
-           args.scale > 0;
+    return (args.head_dim == 64 || args.head_dim == 128) && args.scale > 0;
 }
 bool prepares_heads(const AttentionArgs& args, const QkvSettings& settings);
 // Returns whether the tensor core kernels support this head_dim.

@@ -26,6 +26,7 @@
 #include "llm/ops/cuda/row_ops.h"
 #include "llm/ops/cuda/rows.h"
 #include "llm/ops/cuda/sampling.h"
+#include "llm/ops/cuda/sm90/expanded_cache.h"
 
 namespace voltpile::llm {
 
@@ -133,8 +134,10 @@ class CudaOps final : public CudaRowOps {
     }
     std::unique_ptr<JointSums> make_joint_sums(std::unique_ptr<PeerArea> area, std::int64_t rows,
                                                std::int64_t columns) override {
-        return std::make_unique<CudaJointSums>(std::move(area), rows, columns, limit_, sentinel_.data(),
-                                               stream_);
+        auto sums = std::make_unique<CudaJointSums>(std::move(area), rows, columns, limit_, sentinel_.data(),
+                                                    stream_);
+        joint_sums_ = sums.get();
+        return sums;
     }
     std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) override {
         return std::make_unique<CudaAdapters>(source, buffers_, copies_, stream_);
@@ -162,6 +165,11 @@ class CudaOps final : public CudaRowOps {
     void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) override {
         const WeightMatrix* const one[] = {&weight};
         product_.run(x, one, out.data, true, static_cast<int>(out.columns));
+    }
+    void matmul_part(HiddenRows x, const WeightMatrix& weight, JointPart part, FloatRows out) override {
+        if (joint_sums_ == nullptr || !product_.sends(x)) return matmul(x, weight, out);
+        const WeightMatrix* const one[] = {&weight};
+        product_.run(x, one, out.data, true, static_cast<int>(out.columns), {}, joint_sums_->send_next(part));
     }
     void add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) override {
         product_.add(x, cuda(weight), bias, out.data, static_cast<int>(out.columns));
@@ -284,14 +292,23 @@ class CudaOps final : public CudaRowOps {
     PinnedBuffer<std::uint64_t> sentinel_seen_;
     LoadStaging staging_;
     PinnedCopies copies_;
+    CudaJointSums* joint_sums_ = nullptr;  // the last one made: not owned
     CudaProduct product_;
     CudaExpertProduct expert_product_;
 };
 
 void CudaOps::prompt_attention(const AttentionArgs& args) {
 #if VOLTPILE_SM90
-    if (info_.compute_capability == 90 && !batch_invariant_ && warpgroups_take(args))
-        return launch_warpgroup_attention(args, scratch_.size(), info_.multiprocessors, stream_);
+    if (info_.compute_capability == 90 && !batch_invariant_ && warpgroups_take(args)) {
+        const bool expands = args.cache.element != KvElement::F16;
+        const std::size_t bytes = expands ? expanded_cache_bytes(args) : 0;
+        if (bytes <= scratch_.size() && !(expands && args.cache.keys == args.cache.values)) {
+            AttentionArgs halves = expands ? expand_cache(args, scratch_.data(), stream_) : args;
+            halves.scratch += bytes / sizeof(float);
+            return launch_warpgroup_attention(halves, scratch_.size() - bytes, info_.multiprocessors,
+                                              stream_);
+        }
+    }
 #endif
     launch_prompt_attention(args, scratch_.size(), stream_);
 }

@@ -5,6 +5,7 @@
 
 #include "comm/collective/peer_layout.h"
 #include "device/stream.h"
+#include "llm/ops/joint_sums.h"
 
 namespace voltpile::llm {
 
@@ -21,27 +22,29 @@ struct JointRows {
     int columns;
     std::uint64_t place;  // sentinel_place()
     std::uint64_t* sentinel;
+    JointPart part;  // JointWay::Sent
 };
 
 // The kernels' view of a PeerArea: first the outputs, (most rows, columns), then the sums that others send,
-// (ranks, share of the most rows, columns), all fp16.
+// (ranks, share of the most rows, columns), then words of joint_wire.cuh, (2 sets, 2 phases, word_numbers),
+// and those of rows that products send, (2 parts, ranks, columns), all fp16.
 struct JointArea {
     char* own;
     char* peer[max_peers - 1];
     std::int64_t received;  // where these begin, in bytes
     std::int64_t share;     // of the most rows
+    std::int64_t words;     // where these begin, in bytes
+    std::int64_t word_numbers;
+    std::int64_t sent;  // where the rows that products send begin, in bytes
 };
 
-// OneShot: every rank sends all rows to all. ByOwner: every rank sends each row to the rank that normalizes
-// it, which sends the result to all; the low-latency way sends more bytes (peer_wire.cuh).
-enum class JointWay { OneShot, ByOwnerLowLatency, ByOwner };
+// Sent: the products whose results are the parts of one row have sent them (SentPart). OneShot: every rank
+// sends all rows to all. ByOwner: every rank sends each row to the rank that normalizes it, which sends the
+// result to all. All as words. ByOwnerFlagged: with fences and flags, for many rows.
+enum class JointWay { Sent, OneShot, ByOwner, ByOwnerFlagged };
 
-// Numbers that a rank can send to another in one call by the low-latency wire.
-constexpr std::int64_t joint_low_latency_numbers =
-    static_cast<std::int64_t>(slot_data_bytes(PeerWire::LowLatency)) / 2;
-
-// Enqueues a sum. Every rank calls with the same way and shape. OneShot: at most joint_low_latency_numbers in
-// all rows. ByOwnerLowLatency: at most so many in the share of a rank.
+// Enqueues a sum. Every rank calls with the same way and shape. What a rank receives by words in a phase is
+// at most word_numbers: ranks * rows * columns, or by owner ranks * joint_share() * columns.
 void launch_joint_sums(JointWay way, const PeerView& view, const JointArea& area, const JointRows& rows,
                        const Stream& stream);
 

@@ -1,7 +1,6 @@
-#include "comm/collective/peer_wire.cuh"
 #include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/half.cuh"
-#include "llm/ops/cuda/joint_kernels.h"
+#include "llm/ops/cuda/joint_wire.cuh"
 #include "llm/ops/cuda/row_parts.cuh"
 #include "llm/ops/joint_sums.h"
 
@@ -12,7 +11,6 @@ namespace {
 constexpr int joint_threads = 512;
 constexpr int most_groups = 4;  // of 8 columns, in the registers of a thread
 static_assert(8 * most_groups * joint_threads == most_joint_columns);
-constexpr float sent_part = 1.0f / 16;
 
 // The first of the eight columns of this thread's g-th group.
 __device__ __forceinline__ int column_of(int g) {
@@ -32,11 +30,6 @@ __device__ __forceinline__ Eight load_eight(const float* from) {
 __device__ __forceinline__ void store_eight(float* to, const Eight& e) {
     *reinterpret_cast<float4*>(to) = make_float4(e.v[0], e.v[1], e.v[2], e.v[3]);
     *reinterpret_cast<float4*>(to + 4) = make_float4(e.v[4], e.v[5], e.v[6], e.v[7]);
-}
-
-__device__ __forceinline__ unsigned two_halves(float a, float b, float limit) {
-    const unsigned low = __half_as_ushort(limited_half(a, limit));
-    return low | static_cast<unsigned>(__half_as_ushort(limited_half(b, limit))) << 16;
 }
 
 __device__ __forceinline__ uint4 eight_halves(const Eight& e, float factor, float limit) {
@@ -159,73 +152,70 @@ __device__ __forceinline__ void put_halves(char* rows, const JointRows& m, int r
     *reinterpret_cast<uint4*>(rows + (static_cast<std::int64_t>(row) * m.columns + column) * 2) = halves;
 }
 
-// The step of the low-latency wire for a column of the i-th row.
-__device__ __forceinline__ unsigned step_of(const JointRows& m, int i, int column) {
-    return static_cast<unsigned>((i * m.columns + column) / 4);
-}
-
-// One block per row, or several rows one after the other.
-template <int N, int G>
+// One block per row, or several rows one after the other. sent: one row, of which products have sent the
+// parts.
+template <int N, int G, bool sent>
 __global__ void __launch_bounds__(joint_threads, 1)
     joint_one_shot(const PeerView view, const JointArea area, const JointRows m) {
     __shared__ float shared[32];
     begin_after_earlier_kernels();
-    LowLatencyWire wire(view);
+    ZeroWordWire wire(view, area);
     const int first = static_cast<int>(blockIdx.x), step = static_cast<int>(gridDim.x);
-    for (int row = first; row < m.rows; row += step)
+    const std::int64_t all = static_cast<std::int64_t>(m.rows) * m.columns;  // of a rank
+    for (int row = first; row < m.rows && !sent; row += step)
         halves_of_row<G>(m, row, [&](int column, uint4 halves) {
+            const std::int64_t number = static_cast<std::int64_t>(row) * m.columns + column;
 #pragma unroll
             for (int p = 1; p < N; ++p)
-                if (p < wire.size()) wire.push_two(p, 0, step_of(m, row, column), halves);
+                if (p < wire.size()) wire.push(p, 0, wire.rank() * all + number, halves);
         });
     for (int row = first; row < m.rows; row += step)
         finish_row<N, G>(
             m, row, wire.size(), shared,
-            [&](int column, int from, uint4 mine, auto& sent) {
-                wire.collect_two(0, step_of(m, row, column), from, mine, sent);
+            [&](int column, int from, uint4 mine, auto& got) {
+                const std::int64_t number = static_cast<std::int64_t>(row) * m.columns + column;
+                wire.take(sent ? wire.sent_place(m.part, from, column, m.columns)
+                               : wire.place(0, from * all + number),
+                          2 * all, from, wire.size() - from, mine, got);
             },
             [&](int column, uint4 halves) { put_halves(area.own, m, row, column, halves); });
-    wire.finish(step_of(m, m.rows, 0), 0);
+    if (!sent) wire.finish();
 }
 
 // Block b of each rank works on rows b, b + blocks, ... of every rank's share.
 template <int N, int G>
 __global__ void __launch_bounds__(joint_threads, 1)
-    joint_by_owner_low_latency(const PeerView view, const JointArea area, const JointRows m) {
+    joint_by_owner(const PeerView view, const JointArea area, const JointRows m) {
     __shared__ float shared[32];
     begin_after_earlier_kernels();
-    LowLatencyWire wire(view);
+    ZeroWordWire wire(view, area);
     const int ranks = wire.size(), share = (m.rows + ranks - 1) / ranks;
     const int first = static_cast<int>(blockIdx.x), step = static_cast<int>(gridDim.x);
+    const std::int64_t all = static_cast<std::int64_t>(share) * m.columns;  // of a rank
     for (int i = first; i < share; i += step)
 #pragma unroll
         for (int p = 1; p < N; ++p) {
             const int row = wire.rank_behind(p) * share + i;
             if (p < ranks && row < m.rows)
                 halves_of_row<G>(m, row, [&](int column, uint4 halves) {
-                    wire.push_two(p, 0, step_of(m, i, column), halves);
+                    wire.push(p, 0, wire.rank() * all + static_cast<std::int64_t>(i) * m.columns + column,
+                              halves);
                 });
         }
     for (int i = first; i < share; i += step) {
         const int row = wire.rank() * share + i;
-        const auto send = [&](int column, uint4 halves) {
-#pragma unroll
-            for (int p = 1; p < N; ++p)
-                if (p < ranks) wire.push_two(p, 1, step_of(m, i, column), halves);
-        };
-        if (row >= m.rows) {  // no row, but peers wait for one of every rank
-#pragma unroll
-            for (int g = 0; g < G; ++g)
-                if (column_of(g) < m.columns) send(column_of(g), {});
-            continue;
-        }
+        if (row >= m.rows) break;
         finish_row<N, G>(
             m, row, ranks, shared,
             [&](int column, int from, uint4 mine, auto& sent) {
-                wire.collect_two(0, step_of(m, i, column), from, mine, sent);
+                wire.take(wire.place(0, from * all + static_cast<std::int64_t>(i) * m.columns + column),
+                          2 * all, from, ranks - from, mine, sent);
             },
             [&](int column, uint4 halves) {
-                send(column, halves);
+#pragma unroll
+                for (int p = 1; p < N; ++p)
+                    if (p < ranks)
+                        wire.push(p, 1, static_cast<std::int64_t>(row) * m.columns + column, halves);
                 put_halves(area.own, m, row, column, halves);
             });
     }
@@ -234,30 +224,32 @@ __global__ void __launch_bounds__(joint_threads, 1)
         for (int g = 0; g < G; ++g) {
             const int column = column_of(g);
             if (column >= m.columns) continue;
+            const int owners = (m.rows - i + share - 1) / share;  // of rows r * share + i
 #pragma unroll
             for (int from = 0; from < N; from += at_once(N, G)) {
                 uint4 got[at_once(N, G)];
-                wire.collect_two(1, step_of(m, i, column), from, {}, got);
+                wire.take(wire.place(1, from * all + static_cast<std::int64_t>(i) * m.columns + column),
+                          2 * all, from, owners - from, {}, got);
 #pragma unroll
                 for (int k = 0; k < at_once(N, G); ++k) {
                     const int r = from + k, row = r * share + i;
-                    if (r >= ranks || r == wire.rank() || row >= m.rows) continue;
+                    if (r >= owners || r == wire.rank()) continue;
                     put_halves(area.own, m, row, column, got[k]);
                     if (column == 0 && __hisnan(__ushort_as_half(static_cast<unsigned short>(got[k].x))))
                         trip(m.sentinel, m.place, static_cast<unsigned>(row));
                 }
             }
         }
-    wire.finish(step_of(m, share, 0), step_of(m, share, 0));
+    wire.finish();
 }
 
-// The same with fewer bytes and more latency. Block b waits only for the same block of its peers. A peer
-// writes outputs only after this rank has begun the same call, and so after the kernels here that read the
-// earlier ones. It sends parts without waiting: the previous call ended only after every block here had
-// signaled that it has read them.
+// The same for many rows: what ranks send is not copied and cleared, but they wait for fences. Block b waits
+// only for the same block of its peers. A peer writes outputs only after this rank has begun the same call,
+// and so after the kernels here that read the earlier ones. It sends parts without waiting: the previous call
+// ended only after every block here had signaled that it has read them.
 template <int N, int G>
 __global__ void __launch_bounds__(joint_threads, 1)
-    joint_by_owner(const PeerView view, const JointArea area, const JointRows m) {
+    joint_by_owner_flagged(const PeerView view, const JointArea area, const JointRows m) {
     __shared__ float shared[32];
     begin_after_earlier_kernels();
     FlaggedWire wire(view);
@@ -317,12 +309,14 @@ template <int N, class Use>
 void with_groups(JointWay way, int columns, const Use& use) {
     const auto chosen = [&]<int G>() {
         switch (way) {
+            case JointWay::Sent:
+                return use(joint_one_shot<N, G, true>);
             case JointWay::OneShot:
-                return use(joint_one_shot<N, G>);
-            case JointWay::ByOwnerLowLatency:
-                return use(joint_by_owner_low_latency<N, G>);
+                return use(joint_one_shot<N, G, false>);
             case JointWay::ByOwner:
                 return use(joint_by_owner<N, G>);
+            case JointWay::ByOwnerFlagged:
+                return use(joint_by_owner_flagged<N, G>);
         }
     };
     const int groups = (columns / 8 + joint_threads - 1) / joint_threads;
@@ -347,7 +341,8 @@ void with_kernel(JointWay way, int ranks, int columns, const Use& use) {
 }  // namespace
 
 void load_joint_sums(int ranks, int columns) {
-    for (const JointWay way : {JointWay::OneShot, JointWay::ByOwnerLowLatency, JointWay::ByOwner})
+    for (const JointWay way :
+         {JointWay::Sent, JointWay::OneShot, JointWay::ByOwner, JointWay::ByOwnerFlagged})
         with_kernel(way, ranks, columns, [](auto kernel) {
             cudaFuncAttributes attributes;
             cuda_check(cudaFuncGetAttributes(&attributes, kernel), "loading the kernels of joint sums");
@@ -356,8 +351,9 @@ void load_joint_sums(int ranks, int columns) {
 
 void launch_joint_sums(JointWay way, const PeerView& view, const JointArea& area, const JointRows& rows,
                        const Stream& stream) {
-    const int each =
-        way == JointWay::OneShot ? rows.rows : static_cast<int>(joint_share(rows.rows, view.size));
+    const int each = way == JointWay::Sent || way == JointWay::OneShot
+                         ? rows.rows
+                         : static_cast<int>(joint_share(rows.rows, view.size));
     const LaunchShape shape{min(each, max_peer_blocks), min((rows.columns / 8 + 31) / 32 * 32, joint_threads),
                             0};
     with_kernel(way, view.size, rows.columns,

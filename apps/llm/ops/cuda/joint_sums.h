@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "comm/collective/peer_area.h"
 #include "llm/ops/cuda/joint_kernels.h"
+#include "llm/ops/cuda/sent_part.h"
 #include "llm/ops/joint_sums.h"
 
 namespace voltpile::llm {
@@ -20,11 +22,15 @@ class CudaJointSums final : public JointSums {
                       SentinelPlace place) override;
     bool splits(std::int64_t rows) const override { return way(rows) != JointWay::OneShot; }
 
+    // Where the product whose result is this rank's part of the next sum, one row, sends it.
+    SentPart send_next(JointPart part);
+
   private:
     JointWay way(std::int64_t rows) const;
 
     std::unique_ptr<PeerArea> area_;
     JointArea kernel_area_{};
+    std::optional<JointPart> sent_;  // the part of the next sum
     std::int64_t columns_;
     float limit_;
     std::uint64_t* sentinel_;

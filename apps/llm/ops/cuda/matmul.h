@@ -16,6 +16,7 @@
 #include "llm/ops/batch_view.h"
 #include "llm/ops/cuda/matrix.h"
 #include "llm/ops/cuda/norm_args.h"
+#include "llm/ops/cuda/sent_part.h"
 #include "llm/ops/half_limit.h"
 
 namespace voltpile::llm {
@@ -45,6 +46,8 @@ struct MatmulArgs {
     // out.
     bool adds = false;
     const float* bias = nullptr;
+    // Matrix-vector products of one row and one matrix, not gated: fp32 results are also sent.
+    SentPart sent;
     // Matrix-vector products compute x, with this norm, where norms_in_product() allows it, without a delta;
     // those of integers where norms_in_int8_rows() does. x is then not used.
     NormArgs norm;

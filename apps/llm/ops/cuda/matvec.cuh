@@ -12,6 +12,7 @@
 #include "llm/ops/cuda/matvec.h"
 #include "llm/ops/cuda/norm_row.cuh"
 #include "llm/ops/cuda/quantize.cuh"
+#include "llm/ops/cuda/sent_part.cuh"
 #include "llm/ops/cuda/units.cuh"
 #include "llm/ops/cuda/warp_sum.cuh"
 
@@ -235,6 +236,8 @@ __global__ void __launch_bounds__(matvec_threads, MatvecShape<format, R>::blocks
                 add_product(to, result, args.bias, row);
             else
                 *to = result;
+            if constexpr (R == 1 && !gated)
+                if (args.sent.peers > 0) send_four(args.sent, row, result);
         } else {
             static_cast<__half*>(args.out)[place] = limited_half(result, args.limit);
         }

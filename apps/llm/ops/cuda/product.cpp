@@ -63,12 +63,13 @@ const void* padded_columns(HiddenRows x, int columns, std::span<std::uint8_t> sc
 }
 
 void CudaProduct::run(HiddenRows x, std::span<const WeightMatrix* const> weights, void* out, bool out_float,
-                      int out_columns, const NormArgs& norm) {
+                      int out_columns, const NormArgs& norm, const SentPart& sent) {
     if (x.rows == 0) return;
     std::size_t used = 0;
     MatmulArgs args;
     args.rows = static_cast<int>(x.rows);
     args.norm = norm;
+    args.sent = sent;
     args.out = out;
     args.out_float = out_float;
     args.out_columns = out_columns;
@@ -203,7 +204,7 @@ bool CudaProduct::takes_norm(HiddenRows x, std::span<const WeightMatrix* const> 
 #if VOLTPILE_SM90
     const IntegerWeights* const integers = integers_of(weights, gated);
     if (by_integers(integers, x.rows))
-        return !batch_invariant_ && x.rows >= least_normed_rows && norms_in_int8_rows(integers->rotation);
+        return (batch_invariant_ || x.rows >= least_normed_rows) && norms_in_int8_rows(integers->rotation);
 #endif
     if (gated && weights[0]->format() != weights[1]->format()) return false;
     return !batch_invariant_ && !has_delta && norms_in_product(w.format, static_cast<int>(x.rows), w.columns);

@@ -32,9 +32,11 @@ class CudaProduct {
                 bool batch_invariant, float limit);
 
     // Ops::matmul and Ops::gated_matmul. out: fp32 if out_float, otherwise fp16, with row stride out_columns.
-    // norm: of x, if takes_norm().
+    // norm: of x, if takes_norm(). sent: if sends().
     void run(HiddenRows x, std::span<const WeightMatrix* const> weights, void* out, bool out_float,
-             int out_columns, const NormArgs& norm = {});
+             int out_columns, const NormArgs& norm = {}, const SentPart& sent = {});
+    // Whether run() of one matrix to fp32 may send its results.
+    bool sends(HiddenRows x) const { return x.rows == 1 && !batch_invariant_; }
     void run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, Activation activation,
                    void* out, int out_columns, const NormArgs& norm = {});
     // Ops::add_matmul. out: fp32.
