@@ -13,15 +13,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Runs passes of one lane with as many in flight as an engine would have.
+// Runs passes of some lanes, in turn, with as many in flight as an engine would have.
 class LanePasses {
   public:
-    explicit LanePasses(PassExecutor& passes) : passes_(passes), most_(passes.feeds() ? 2 : 1) {}
+    explicit LanePasses(PassExecutor& passes, int lanes = 1)
+        : passes_(passes), lanes_(lanes), most_(passes.feeds() ? 2 : lanes) {}
 
     void enqueue(Batch batch) {
         if (in_flight_ == most_) collect();
         std::vector<Draw> draws(batch.logit_row.size(), Draw{greedy_, 0, nullptr, 0});
-        passes_.enqueue({0, std::move(batch), std::move(draws)});
+        passes_.enqueue({next_lane_, std::move(batch), std::move(draws)});
+        next_lane_ = (next_lane_ + 1) % lanes_;
         ++in_flight_;
     }
     void collect_all() {
@@ -36,6 +38,7 @@ class LanePasses {
     }
 
     PassExecutor& passes_;
+    int lanes_, next_lane_ = 0;
     int most_;
     int in_flight_ = 0;
     std::shared_ptr<const SamplingSettings> greedy_ = std::make_shared<const SamplingSettings>();
@@ -98,10 +101,11 @@ BenchSequences::Answered BenchSequences::answer_prompt(ReplicaPasses& passes, in
     return {seconds_since(begin), static_cast<int>(engine.counters().passes)};
 }
 
-Batch BenchSequences::next_batch() {
+Batch BenchSequences::next_batch(int lane, int lanes) {
     make_room(position_ + 1);
     BatchBuilder builder;
-    for (std::size_t sequence = 0; sequence < pages_.size(); ++sequence) {
+    for (auto sequence = static_cast<std::size_t>(lane); sequence < pages_.size();
+         sequence += static_cast<std::size_t>(lanes)) {
         const std::int32_t next = token(static_cast<int>(sequence), position_);
         builder.add(pages_[sequence], {&next, 1}, position_, WantLogits::Last);
     }
@@ -116,11 +120,16 @@ Batch BenchSequences::prompt_batch(int tokens) {
     return builder.take();
 }
 
+int BenchSequences::passes_of_step(const PassExecutor& executor) const {
+    return std::min(executor.lanes(), static_cast<int>(pages_.size()));
+}
+
 double BenchSequences::generate(PassExecutor& executor, int steps) {
     const auto begin = Clock::now();
-    LanePasses passes(executor);
+    const int lanes = passes_of_step(executor);
+    LanePasses passes(executor, lanes);
     for (int i = 0; i < steps; ++i) {
-        passes.enqueue(next_batch());
+        for (int lane = 0; lane < lanes; ++lane) passes.enqueue(next_batch(lane, lanes));
         ++position_;
     }
     passes.collect_all();

@@ -22,15 +22,17 @@ class BenchSequences {
     // pass while the previous one runs, as an engine does. Throws LeaderError if the logits are not finite.
     void prefill(PassExecutor& passes, int count, int tokens);
 
-    // Runs `steps` decode steps of all sequences. Returns the seconds until the last step's tokens are known.
-    // Throws as prefill() does.
+    // Runs `steps` decode steps of all sequences, which pipeline stages divide among their lanes as an engine
+    // does. Returns the seconds until the last step's tokens are known. Throws as prefill() does.
     double generate(PassExecutor& passes, int steps);
+    // Returns how many passes a step of the sequences takes.
+    int passes_of_step(const PassExecutor& passes) const;
 
     // Shortens each sequence to `tokens` tokens.
     void rewind(int tokens) { position_ = tokens; }
 
-    // Returns the batch of the next decode step.
-    Batch next_batch();
+    // Returns the batch of the next decode step, of every lanes-th sequence from `lane` on.
+    Batch next_batch(int lane = 0, int lanes = 1);
     // Starts over with one sequence and returns a batch with its prompt, or with as much of it as fits into a
     // pass.
     Batch prompt_batch(int tokens);

@@ -154,12 +154,14 @@ class LlmBench {
         say(fmt::format("measuring decode steps of {} sequences after {} tokens ...", batch, context));
         sequences_.prefill(passes, batch, context);
         const BatchLimits limits = replica_.request().limits();
-        const int end = context + options_.generated;
-        const bool one_shape = step_shape(batch, context + 1, limits) == step_shape(batch, end, limits);
+        const int end = context + options_.generated, count = sequences_.passes_of_step(passes),
+                  rows = (batch + count - 1) / count;
+        const bool one_shape = step_shape(rows, context + 1, limits) == step_shape(rows, end, limits);
         sequences_.generate(passes, one_shape ? warm_steps : options_.generated + warm_steps);
         sequences_.rewind(context);
         const double seconds = sequences_.generate(passes, options_.generated) / options_.generated;
-        const double bytes = result_.weight_bytes - unused_in_pass(model_, replica_.plan(), batch);
+        // Each stage reads its weights `count` times in a step, and as many stages read at once.
+        const double bytes = result_.weight_bytes - unused_in_pass(model_, replica_.plan(), rows);
         result_.rows.push_back({"generation", batch, context, seconds, batch / seconds, bytes / seconds, 0});
     }
 

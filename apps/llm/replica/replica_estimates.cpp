@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/format.h"
 #include "llm/replica/experts_on_host.h"
 #include "llm/replica/replica_pace.h"
@@ -58,6 +61,9 @@ void explain_memory(ReplicaPlan& out, const ReplicaRoom& room, const ModelConfig
 void estimate_speed(ReplicaPlan& out, std::int64_t points, const WeightBytes& weights) {
     const ReplicaPace pace = estimate_pace(out, weights);
     if (pace.one_sequence <= 0) return;
+    // A pass with one row goes through all stages, one after the other; prompts keep all of them busy.
+    const double of_stage_s = 1 / pace.one_sequence / out.plan.teams.pipeline;
+    out.pass_rows = static_cast<int>(std::clamp(std::round(of_stage_s * pace.prompt), 1.0, 8192.0));
     const auto replicas = static_cast<double>(out.plan.teams.teams.size());
     double rate = pace.all_sequences;  // of a replica
     if (points > 0) {

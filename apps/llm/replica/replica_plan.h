@@ -96,6 +96,7 @@ struct ReplicaPlan {
     int streamed_rows = 0;
     std::uint64_t host_working = 0;  // bytes of host memory that passes of experts there need on each rank
     std::uint64_t working = 0;       // bytes that passes need on each rank: activations and scratch space
+    int pass_rows = 0;               // the fixed cost of a pass with prompts, as their rows; 0: unknown
     const GpuDuty* duty = nullptr;   // how much the GPUs may work; nullptr: all the time
     std::shared_ptr<const ReplicaPlan> draft;  // of request.draft, with the same teams; nullptr without one
 
