@@ -136,6 +136,7 @@ inline Sequences sequences(Bench& bench, int count, int fresh, int context,
     v.max_pages = pages;
     v.max_context = context;
     v.max_new = fresh;
+    if (fresh > 1) v.prompt_pages = count * pages;
     v.token = bench.up(token);
     v.position = bench.up(position);
     v.sequence = bench.up(sequence);

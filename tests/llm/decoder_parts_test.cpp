@@ -69,6 +69,7 @@ TEST(BatchBuffer, RejectsBatchesBeyondItsLimits) {
     const BatchView view = buffer.upload(builder.take());
     EXPECT_EQ(view.max_context, 48);
     EXPECT_EQ(view.max_new, 4);
+    EXPECT_EQ(view.prompt_pages, 3);
     EXPECT_EQ(view.logit_row[0], 3);
     EXPECT_THROW(builder.add(pages, std::span(tokens).first(1), 64, WantLogits::None), std::logic_error);
 }

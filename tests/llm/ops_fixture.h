@@ -168,9 +168,12 @@ inline BatchView view(Side& side, const Batch& batch) {
     view.sequences = static_cast<int>(batch.row_begin.size()) - 1;
     view.max_pages = batch.max_pages;
     view.max_context = batch.max_pages * kv_page_tokens;
-    for (int s = 0; s < view.sequences; ++s)
-        view.max_new = std::max(view.max_new, batch.row_begin[static_cast<std::size_t>(s) + 1] -
-                                                  batch.row_begin[static_cast<std::size_t>(s)]);
+    for (std::size_t s = 0; s + 1 < batch.row_begin.size(); ++s) {
+        const std::int32_t begin = batch.row_begin[s], end = batch.row_begin[s + 1];
+        view.max_new = std::max(view.max_new, end - begin);
+        if (end - begin > 1)
+            view.prompt_pages += pages_for(batch.position[static_cast<std::size_t>(end) - 1] + 1);
+    }
     view.token = side.up(batch.token);
     view.position = side.up(batch.position);
     view.sequence = side.up(batch.sequence);

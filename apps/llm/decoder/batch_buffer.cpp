@@ -50,8 +50,12 @@ BatchView add_to(UploadBlock& block, const Batch& batch) {
     if (!batch.hidden_row.empty()) view.hidden_row = add(batch.hidden_row);
     for (const std::int32_t position : batch.position)
         view.max_context = std::max(view.max_context, position + 1);
-    for (std::size_t s = 0; s < sequences; ++s)
-        view.max_new = std::max(view.max_new, batch.row_begin[s + 1] - batch.row_begin[s]);
+    for (std::size_t s = 0; s < sequences; ++s) {
+        const std::int32_t begin = batch.row_begin[s], end = batch.row_begin[s + 1];
+        view.max_new = std::max(view.max_new, end - begin);
+        if (end - begin > 1)
+            view.prompt_pages += pages_for(batch.position[static_cast<std::size_t>(end) - 1] + 1);
+    }
     return view;
 }
 

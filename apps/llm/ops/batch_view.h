@@ -22,6 +22,7 @@ struct BatchView {
     int max_pages = 0;      // columns of page_table
     int max_context = 0;    // every position is below this
     int max_new = 0;        // no sequence has more rows in this batch
+    int prompt_pages = 0;   // of the contexts of all sequences with several rows
     bool replayed = false;  // passes with these counts are recorded: this one must do the same
 
     // (rows): the row's token; a negative value -1 - k stands for drawn[k].

@@ -158,7 +158,8 @@ class Ops {
 
     // Prepares sums over the group of `area` joined with norms, for passes of at most `rows` rows of
     // `columns` numbers, if joint_sums_fit(). area: joint_area_bytes(). Its communicator must outlive the
-    // result, and the result later matmul_part() calls. Only on devices whose groups share areas.
+    // result, and the result all calls of matmul_part() that follow; one at a time. Only on devices whose
+    // groups share areas.
     virtual std::unique_ptr<JointSums> make_joint_sums(std::unique_ptr<PeerArea> area, std::int64_t rows,
                                                        std::int64_t columns) = 0;
 
@@ -197,8 +198,9 @@ class Ops {
     virtual void matmul(HiddenRows x, std::span<const WeightMatrix* const> weights, HiddenRows out) = 0;
     virtual void matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) = 0;
 
-    // As matmul. out is this rank's part of a sum that JointSums::add_rms_norm() adds next: after attention
-    // or after the feed-forward part, in turn. GPUs may send few rows to the other ranks at once.
+    // As matmul. out is this rank's part of a sum, which JointSums::add_rms_norm() of exactly these rows must
+    // add next: after attention or after the feed-forward part, in turn. GPUs may send one row to the other
+    // ranks at once.
     virtual void matmul_part(HiddenRows x, const WeightMatrix& weight, JointPart /*part*/, FloatRows out) {
         matmul(x, weight, out);
     }

@@ -63,7 +63,8 @@ void estimate_speed(ReplicaPlan& out, std::int64_t points, const WeightBytes& we
     if (pace.one_sequence <= 0) return;
     // A pass with one row goes through all stages, one after the other; prompts keep all of them busy.
     const double of_stage_s = 1 / pace.one_sequence / out.plan.teams.pipeline;
-    out.pass_rows = static_cast<int>(std::clamp(std::round(of_stage_s * pace.prompt), 1.0, 8192.0));
+    if (pace.prompt > 0)
+        out.pass_rows = static_cast<int>(std::clamp(std::round(of_stage_s * pace.prompt), 1.0, 1024.0));
     const auto replicas = static_cast<double>(out.plan.teams.teams.size());
     double rate = pace.all_sequences;  // of a replica
     if (points > 0) {

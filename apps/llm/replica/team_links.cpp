@@ -102,10 +102,11 @@ Transfer TeamLinks::send(void* slot, const void* from, std::size_t bytes) {
 }
 
 void TeamLinks::receive_from_previous(FloatRows x, HiddenRows states) {
-    const FloatRows mine = hands_on_shares(x) ? share_of(x) : x;
+    const bool shares = hands_on_shares(x);
+    const FloatRows mine = shares ? share_of(x) : x;
     if (mine.rows > 0) receive(mine.data, bytes_of_rows(mine));
-    if (hands_on_shares(x)) gather_shares(x);
     if (states.data != nullptr) receive(states.data, bytes_of_rows(states));
+    if (shares) gather_shares(x);
 }
 
 void TeamLinks::receive(void* to, std::size_t bytes) {

@@ -131,40 +131,6 @@ class LowLatencyWire : public WireBase {
             }
         } while (missing >= 0 && patience_.lasts(missing));
     }
-    // The same for two steps at once: step, which is even, and step + 1.
-    __device__ void push_two(int p, int phase, unsigned step, uint4 data) const {
-        push(p, phase, step, {{static_cast<Word>(data.y) << 32 | data.x}});
-        push(p, phase, step + 1, {{static_cast<Word>(data.w) << 32 | data.z}});
-    }
-    // got[i]: of rank first + i.
-    template <int N>
-    __device__ void collect_two(int phase, unsigned step, int first, uint4 mine, uint4 (&got)[N]) {
-        const char* lines = view_.own + slot(PeerWire::LowLatency, phase, 0) + 16ull * step;
-        int missing;
-        do {
-            uint4 low[N], high[N];
-#pragma unroll
-            for (int i = 0; i < N; ++i) {
-                const int r = first + i;
-                if (r < size() && r != rank()) {
-                    const auto* line =
-                        reinterpret_cast<const uint4*>(lines + r * slot_bytes(PeerWire::LowLatency));
-                    low[i] = load_volatile(line);
-                    high[i] = load_volatile(line + 1);
-                }
-            }
-            missing = -1;
-#pragma unroll
-            for (int i = 0; i < N; ++i) {
-                const int r = first + i;
-                got[i] = mine;
-                if (r < size() && r != rank()) {
-                    if (!arrived(low[i]) || !arrived(high[i])) missing = r;
-                    got[i] = make_uint4(low[i].x, low[i].z, high[i].x, high[i].z);
-                }
-            }
-        } while (missing >= 0 && patience_.lasts(missing));
-    }
     // Waits for the step of one rank.
     __device__ Piece take(int phase, unsigned step, int source) {
         const char* at = view_.own + slot(PeerWire::LowLatency, phase, source) + 16ull * step;

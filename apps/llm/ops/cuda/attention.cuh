@@ -32,6 +32,12 @@ __device__ inline int single_row(const AttentionArgs& a, int sequence) {
     return single ? row : -1;
 }
 
+// Returns whether a sequence has several rows.
+__device__ inline bool has_prompt(const AttentionArgs& a, int sequence) {
+    const int row = a.batch.row_begin[sequence];
+    return a.batch.row_begin[sequence + 1] - row > 1 && a.batch.sequence[row] == sequence;
+}
+
 // The softmax of one row over one split, and the joining of splits. Exponentials are powers of two, which the
 // hardware has; scores are multiplied by log2(e) beforehand. Intrinsics fix the rounding of each operation:
 // otherwise the compiler could fuse them in one kernel only, and results would depend on the kernel.

@@ -38,9 +38,10 @@ struct JointArea {
     std::int64_t sent;  // where the rows that products send begin, in bytes
 };
 
-// Sent: the products whose results are the parts of one row have sent them (SentPart). OneShot: every rank
-// sends all rows to all. ByOwner: every rank sends each row to the rank that normalizes it, which sends the
-// result to all. All as words. ByOwnerFlagged: with fences and flags, for many rows.
+// Sent: the products whose results are the parts of one row have sent them (SentPart); epochs do not count
+// it. OneShot: every rank sends all rows to all. ByOwner: every rank sends each row to the rank that
+// normalizes it, which sends the result to all. All as words. ByOwnerFlagged: with fences and flags, for many
+// rows.
 enum class JointWay { Sent, OneShot, ByOwner, ByOwnerFlagged };
 
 // Enqueues a sum. Every rank calls with the same way and shape. What a rank receives by words in a phase is

@@ -1,5 +1,6 @@
 #include "llm/ops/cuda/joint_sums.h"
 
+#include <stdexcept>
 #include <utility>
 
 #include "llm/ops/cuda/rows.h"
@@ -44,6 +45,7 @@ SentPart CudaJointSums::send_next(JointPart part) {
 void CudaJointSums::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps,
                                  SentinelPlace place) {
     if (x.rows == 0) return;
+    if (sent_ && x.rows != 1) throw std::logic_error("a product has sent a row of another sum");
     const JointRows rows{x.data,
                          delta.data,
                          delta.bias,

@@ -58,7 +58,7 @@ __device__ __forceinline__ void add_sent(Eight& sum, const uint4 (&sent)[N], int
 __device__ __forceinline__ void join(const JointRows& m, std::int64_t at, int column, const Eight& sum,
                                      Eight& x, float& squares) {
 #pragma unroll
-    for (int i = 0; i < 8; ++i) x.v[i] = fmaf(sum.v[i], 1 / sent_part, x.v[i]);
+    for (int i = 0; i < 8; ++i) x.v[i] = fmaf(sum.v[i], 1 / sent_scale, x.v[i]);
     if (m.bias != nullptr) {
         const Eight bias = load_eight(m.bias + column);
 #pragma unroll
@@ -104,7 +104,7 @@ __device__ __forceinline__ void halves_of_row(const JointRows& m, int row, const
 #pragma unroll
     for (int g = 0; g < G; ++g)
         if (column_of(g) < m.columns)
-            use(column_of(g), eight_halves(load_eight(from + column_of(g)), sent_part, m.limit));
+            use(column_of(g), eight_halves(load_eight(from + column_of(g)), sent_scale, m.limit));
 }
 
 // Returns of how many of N ranks a thread holds the numbers at once.
@@ -127,7 +127,7 @@ __device__ __forceinline__ void finish_row(const JointRows& m, int row, int rank
         if (column_of(g) >= m.columns) continue;
         x[g] = load_eight(m.x + begin + column_of(g));
         if (weights_early && m.weight != nullptr) weight[g] = load_eight(m.weight + column_of(g));
-        mine[g] = eight_halves(load_eight(m.delta + begin + column_of(g)), sent_part, m.limit);
+        mine[g] = eight_halves(load_eight(m.delta + begin + column_of(g)), sent_scale, m.limit);
     }
     float squares = 0;
 #pragma unroll

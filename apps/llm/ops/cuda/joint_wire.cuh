@@ -4,8 +4,8 @@
 //
 // There are two sets of words, used alternately: a rank that begins call k + 2 knows that all peers have
 // finished call k (peer_wire.cuh), and with it that they have cleared what it sent then. A row that products
-// send, one after attention and one after the feed-forward part, has words of its own for each of the two: a
-// rank that sends one of them has taken the sum before, and so its peers have taken the one before that.
+// send, one after attention and one after the feed-forward part, has words of its own for each of the two:
+// between two sends of the same part there is always a sum that waits for all ranks, the other part's.
 #pragma once
 
 #include "comm/collective/peer_wire.cuh"
@@ -34,7 +34,8 @@ class ZeroWordWire : public WireBase {
         return area_.own + area_.sent + (static_cast<std::int64_t>(row) * columns + column) * 2;
     }
     // Waits for eight numbers at first + i * stride (bytes), i < count, from rank first_rank + i, and takes
-    // them. Sets got[i] of this rank, and from `count` on, to `mine`.
+    // them. Sets got[i] of this rank, and from `count` on, to `mine`, which may be anything if they are not
+    // used.
     template <int N>
     __device__ __forceinline__ void take(char* first, std::int64_t stride, int first_rank, int count,
                                          uint4 mine, uint4 (&got)[N]) {

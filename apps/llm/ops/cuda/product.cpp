@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <vector>
 
 #include "base/error.h"
@@ -70,6 +71,8 @@ void CudaProduct::run(HiddenRows x, std::span<const WeightMatrix* const> weights
     args.rows = static_cast<int>(x.rows);
     args.norm = norm;
     args.sent = sent;
+    if (sent.peers > 0 && !by_vectors(args))
+        throw std::logic_error("only matrix-vector products send results");
     args.out = out;
     args.out_float = out_float;
     args.out_columns = out_columns;

@@ -35,7 +35,7 @@ class CudaProduct {
     // norm: of x, if takes_norm(). sent: if sends().
     void run(HiddenRows x, std::span<const WeightMatrix* const> weights, void* out, bool out_float,
              int out_columns, const NormArgs& norm = {}, const SentPart& sent = {});
-    // Whether run() of one matrix to fp32 may send its results.
+    // Whether run() of one matrix to fp32 sends its results if asked to.
     bool sends(HiddenRows x) const { return x.rows == 1 && !batch_invariant_; }
     void run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, Activation activation,
                    void* out, int out_columns, const NormArgs& norm = {});

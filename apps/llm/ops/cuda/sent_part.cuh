@@ -8,7 +8,7 @@
 namespace voltpile::llm {
 
 // Ranks send a part of their sums, so that fp16 holds larger ones.
-constexpr float sent_part = 1.0f / 16;
+constexpr float sent_scale = 1.0f / 16;
 
 // A word of data is not zero, because zero means that it has not arrived.
 __device__ __forceinline__ unsigned without_zero(unsigned two_halves) {
@@ -24,7 +24,7 @@ __device__ __forceinline__ unsigned two_halves(float a, float b, float limit) {
 // Sends the results of four neighboring lanes, of which the first has a row that is a multiple of 4. All four
 // call it.
 __device__ __forceinline__ void send_four(const SentPart& to, int row, float result) {
-    const unsigned four = 0xfu << (threadIdx.x % 32 & ~3u), mine = half_word(result * sent_part, to.limit);
+    const unsigned four = 0xfu << (threadIdx.x % 32 & ~3u), mine = half_word(result * sent_scale, to.limit);
     const unsigned low = without_zero(mine | __shfl_down_sync(four, mine, 1) << 16);
     const unsigned high = __shfl_down_sync(four, low, 2);
     if (threadIdx.x % 4 != 0) return;

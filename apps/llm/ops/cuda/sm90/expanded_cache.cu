@@ -8,8 +8,8 @@ namespace {
 
 constexpr int threads = 128;
 
-// The expanded cache: keys and values, (sequences with prompts, pages, kv_heads, kv_page_tokens, head_dim)
-// each, and then the page table, (sequences, pages).
+// The expanded cache: keys and values, (BatchView::prompt_pages, kv_heads, kv_page_tokens, head_dim) each,
+// the pages of one sequence after those of another, and then the page table, (sequences, pages).
 struct Expanded {
     __half* keys;
     __half* values;
@@ -22,25 +22,22 @@ struct Extent {
 };
 Extent extent_of(const AttentionArgs& args) {
     const auto pages = static_cast<std::size_t>(pages_for(args.batch.max_context));
-    const auto sequences = static_cast<std::size_t>(args.batch.sequences);
-    const auto prompts = static_cast<std::size_t>(min(args.batch.sequences, args.batch.rows / 2));
-    return {prompts * pages * static_cast<std::size_t>(args.kv_heads * kv_page_tokens * args.head_dim),
-            sequences * pages};
+    return {static_cast<std::size_t>(args.batch.prompt_pages) *
+                static_cast<std::size_t>(args.kv_heads * kv_page_tokens * args.head_dim),
+            static_cast<std::size_t>(args.batch.sequences) * pages};
 }
 
-__device__ bool has_prompt(const AttentionArgs& a, int sequence) {
-    const int row = a.batch.row_begin[sequence];
-    return a.batch.row_begin[sequence + 1] - row > 1 && a.batch.sequence[row] == sequence;
-}
-
-// Returns how many sequences before this one have prompts. All threads call it.
-__device__ int prompts_before(const AttentionArgs& a, int sequence) {
-    int count = 0;
-    for (int first = 0; first < sequence; first += threads) {
-        const int s = first + static_cast<int>(threadIdx.x);
-        count += __syncthreads_count(s < sequence && has_prompt(a, s));
-    }
-    return count;
+// Returns the pages of the contexts of prompts before this sequence. All threads call it.
+__device__ int pages_before(const AttentionArgs& a, int sequence) {
+    __shared__ int sum;
+    if (threadIdx.x == 0) sum = 0;
+    __syncthreads();
+    int mine = 0;
+    for (int s = static_cast<int>(threadIdx.x); s < sequence; s += threads)
+        if (has_prompt(a, s)) mine += a.batch.position[a.batch.row_begin[s + 1] - 1] / kv_page_tokens + 1;
+    if (mine > 0) atomicAdd(&sum, mine);
+    __syncthreads();
+    return sum;
 }
 
 template <KvElement element>
@@ -69,7 +66,7 @@ __global__ void __launch_bounds__(threads) expand_pages(const AttentionArgs a, c
     if (page < first_position(a, a.batch.position[begin]) / kv_page_tokens ||
         page > a.batch.position[end - 1] / kv_page_tokens)
         return;
-    const int place = prompts_before(a, sequence) * to.pages + page;
+    const int place = pages_before(a, sequence) + page;
     if (kv_head == 0 && threadIdx.x == 0) to.table[sequence * to.pages + page] = place;
     const std::int64_t from = page_index(a, sequence, page, kv_head);
     const std::int64_t out =
