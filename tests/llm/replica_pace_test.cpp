@@ -13,7 +13,7 @@
 namespace voltpile::llm {
 namespace {
 
-ReplicaPace pace_of(const SyntheticModel& model, const char* cluster, int tensor, int pipeline,
+ReplicaPlan plan_of(const SyntheticModel& model, const char* cluster, int tensor, int pipeline,
                     int sequences) {
     ReplicaRequest request;
     request.context = 1024;
@@ -22,7 +22,12 @@ ReplicaPace pace_of(const SyntheticModel& model, const char* cluster, int tensor
     request.sequences = sequences;
     const auto topology =
         load_cluster(VOLTPILE_SOURCE_DIR "/data/clusters/" + std::string(cluster) + ".toml", 0);
-    return estimate_pace(plan_replica(model, request, topology), weight_bytes(model));
+    return plan_replica(model, request, topology);
+}
+
+ReplicaPace pace_of(const SyntheticModel& model, const char* cluster, int tensor, int pipeline,
+                    int sequences) {
+    return estimate_pace(plan_of(model, cluster, tensor, pipeline, sequences), weight_bytes(model));
 }
 
 TEST(ReplicaPace, AgreesWithMeasurementsOnH200) {
@@ -73,15 +78,10 @@ TEST(ReplicaPace, AgreesWithMeasurementsOfAMixtureOnH100) {
 // Passes of 512 and 4,096 rows take 9.65 and 63.95 ms on an H200: 1.89 ms and 15.2 us for each row.
 TEST(ReplicaPace, KnowsTheFixedCostOfAPass) {
     const SyntheticModel model("llama-3-8b", "q8_0");
-    const Topology topology = load_cluster(VOLTPILE_SOURCE_DIR "/data/clusters/h200_x8.toml", 1);
-    ReplicaRequest request;
-    request.context = 1024;
-    request.tensor = request.pipeline = 1;
     const double measured = 1.89e-3 / 15.2e-6;
-    EXPECT_NEAR(plan_replica(model, request, topology).pass_rows, measured, 0.3 * measured);
-    request.pipeline = 2;  // half of the time and half of the cost of a row
-    const Topology two = load_cluster(VOLTPILE_SOURCE_DIR "/data/clusters/h200_x8.toml", 2);
-    EXPECT_NEAR(plan_replica(model, request, two).pass_rows, measured, 0.3 * measured);
+    EXPECT_NEAR(plan_of(model, "h200_x8", 1, 1, 1).pass_rows, measured, 0.3 * measured);
+    // With two stages, half of the time and half of the cost of a row.
+    EXPECT_NEAR(plan_of(model, "h200_x8", 1, 2, 1).pass_rows, measured, 0.3 * measured);
 }
 
 // Without copies of the weights as integers, prompts take longer.
