@@ -84,9 +84,9 @@ def collectives():
     yield HotKernel("peer_collective<TwoShotKernel, FlaggedWire, 4>", "all-reduce, two shots", ("LDG", "STG"), "turn", 32 * 16 * 4,
                     "GB/s of message", 100, multiprocessors=64)
     # A turn is a group of eight columns of a row for each thread: fp16 numbers to three peers, which take 150 GB/s together.
-    for kernel, label, limit in (("joint_one_shot", "one shot", 75), ("joint_by_owner_low_latency", "by owners, low latency", 75),
-                                 ("joint_by_owner", "by owners", 150)):
-        yield HotKernel(f"{kernel}<4, 1>", f"sum and norm, {label}", ("LDG", "STG"), "turn", 32 * 16 * 3, "GB/s sent", limit, multiprocessors=64)
+    for kernel, label in (("joint_one_shot<4, 1, true>", "of a sent row"), ("joint_one_shot<4, 1, false>", "one shot"),
+                          ("joint_by_owner<4, 1>", "by owners"), ("joint_by_owner_flagged<4, 1>", "by owners, with flags")):
+        yield HotKernel(kernel, f"sum and norm, {label}", ("LDG", "STG"), "turn", 32 * 16 * 3, "GB/s sent", 150, multiprocessors=64)
 
 
 HOT_KERNELS = [*sweeps(), *matrix_vector(), *tiles(), *attention(), *collectives()]
