@@ -143,7 +143,8 @@ TEST(ModelFiles, SyntheticFileEqualsTheModelInMemory) {
     const TestFolder folder("synthetic");
     const std::pair<const char*, const char*> models[] = {
         {"tiny", "f16"},    {"tiny", "q8_0"},    {"tiny", "q4_0"},       {"tiny", "q4_k_m"},
-        {"tiny", "q5_k_m"}, {"tiny-moe", "f16"}, {"tiny-moe", "q4_k_m"}, {"tiny-gpt-oss", "mxfp4_moe"}};
+        {"tiny", "q5_k_m"}, {"tiny-moe", "f16"}, {"tiny-moe", "q4_k_m"}, {"tiny-gpt-oss", "mxfp4_moe"},
+        {"tiny", "iq1_s"},  {"tiny", "iq2_m"}};
     for (const auto& [shape, mixture] : models) {
         const SyntheticModel made(shape, mixture);
         const std::string path = folder / "tiny.gguf";
@@ -164,6 +165,22 @@ TEST(ModelFiles, SyntheticFileEqualsTheModelInMemory) {
             EXPECT_EQ(std::memcmp(bytes.data(), model.tensors()[i].data, bytes.size()), 0) << tensor.name;
         }
     }
+}
+
+// NF4 is a format of bitsandbytes.
+TEST(ModelFiles, SyntheticFilesHaveTheFormatsOfGguf) {
+    const TestFolder folder("nf4");
+    const SyntheticModel model("tiny", "nf4");
+    EXPECT_EQ(model.tensor("blk.0.attn_q.weight").format, WeightFormat::NF4);
+    EXPECT_EQ(model.tensor("token_embd.weight").format, WeightFormat::F16);
+    EXPECT_EQ(model.tensor("output.weight").format, WeightFormat::F16);
+    try {
+        model.write_gguf(folder / "tiny.gguf");
+        FAIL();
+    } catch (const JobError& error) {
+        EXPECT_EQ(missing("GGUF files have no nf4 weights", error.what()), "");
+    }
+    EXPECT_FALSE(std::filesystem::exists(folder / "tiny.gguf"));
 }
 
 TEST(ModelFiles, FingerprintDependsOnContentsNotOnPaths) {

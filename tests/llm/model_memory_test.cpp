@@ -34,6 +34,8 @@ TEST(ModelMemory, EqualsPublishedFileSizes) {
     };
     for (const Published& file : {Published{"llama-3-8b", "q8_0", 8.54}, {"llama-3-8b", "q5_k_m", 5.73},
                                   {"llama-3-8b", "q4_k_m", 4.92},        {"llama-3-8b", "q4_0", 4.66},
+                                  {"llama-3-8b", "iq3_s", 3.68},         {"llama-3-8b", "iq2_m", 2.94},
+                                  {"llama-3-8b", "iq2_xs", 2.60},        {"llama-3-8b", "iq1_s", 2.01},
                                   {"llama-3-70b", "q5_k_m", 49.95},      {"llama-3-70b", "q4_k_m", 42.52},
                                   {"llama-2-7b", "q8_0", 7.16},          {"llama-2-7b", "q5_k_m", 4.78},
                                   {"llama-2-7b", "q4_k_m", 4.08},        {"llama-2-7b", "q4_0", 3.83},

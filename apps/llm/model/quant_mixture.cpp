@@ -12,13 +12,26 @@ bool gets_more_bits(std::int64_t layer, std::int64_t layers) {
     return layer < layers / 8 || layer >= 7 * layers / 8 || (layer - layers / 8) % 3 == 2;
 }
 
+// Below 3 bits.
+bool is_tiny(QuantMixture mixture) {
+    using enum QuantMixture;
+    return mixture == IQ1_S || mixture == IQ2_XS || mixture == IQ2_M;
+}
+
+// What mixtures below 3 bits have where they need more.
+WeightFormat wider_format(QuantMixture mixture) {
+    return mixture == QuantMixture::IQ2_M ? WeightFormat::IQ3_S : WeightFormat::Q2_K;
+}
+
 WeightFormat value_format(QuantMixture mixture, const ModelTensor& tensor, const ModelConfig& config) {
     using enum QuantMixture;
     const bool grouped = config.kv_heads > 0 && config.heads / config.kv_heads >= 4;
     WeightFormat format = info(mixture).base;
     if (mixture == Q2_K) format = grouped ? WeightFormat::Q4_K : WeightFormat::Q3_K;
     if ((mixture == IQ4_NL || mixture == IQ4_XS) && grouped) format = WeightFormat::Q5_K;
-    if (mixture == Q2_K_S && grouped) format = WeightFormat::Q4_K;
+    if ((mixture == Q2_K_S || mixture == IQ3_S) && grouped) format = WeightFormat::Q4_K;
+    if (is_tiny(mixture))
+        format = grouped || config.experts.count >= 4 ? WeightFormat::Q4_K : wider_format(mixture);
     if (mixture == Q3_K_M) format = tensor.layer < 2 ? WeightFormat::Q5_K : WeightFormat::Q4_K;
     if (mixture == Q3_K_L || (mixture == Q4_K_S && tensor.layer < 4)) format = WeightFormat::Q5_K;
     if ((mixture == Q4_K_M || mixture == Q5_K_M) && gets_more_bits(tensor.layer, config.layers))
@@ -38,6 +51,10 @@ WeightFormat down_format(QuantMixture mixture, const ModelTensor& tensor, const 
             return WeightFormat::Q3_K;
         case Q2_K_S:
             return first_eighth ? WeightFormat::Q4_K : base;
+        case IQ1_S:
+        case IQ2_XS:
+        case IQ2_M:
+            return first_eighth ? wider_format(mixture) : base;
         case Q3_K_M:
             return tensor.layer < config.layers / 16 ? WeightFormat::Q5_K : WeightFormat::Q4_K;
         case Q3_K_L:
@@ -62,10 +79,13 @@ WeightFormat down_format(QuantMixture mixture, const ModelTensor& tensor, const 
 WeightFormat output_format(QuantMixture mixture, const ModelConfig& config) {
     using enum QuantMixture;
     const bool below_five = mixture == Q2_K || mixture == Q3_K_S || mixture == Q3_K_M || mixture == Q4_K_S ||
-                            mixture == Q4_K_M || mixture == IQ4_NL || mixture == IQ4_XS;
+                            mixture == Q4_K_M || mixture == IQ4_NL || mixture == IQ4_XS || mixture == IQ3_S ||
+                            is_tiny(mixture);
     if (config.experts.count == 8 && below_five) return WeightFormat::Q5_K;
     if (config.experts.count == 8) return info(mixture).base;
     if (mixture == Q2_K) return WeightFormat::Q3_K;
+    if (mixture == IQ1_S) return WeightFormat::IQ2_XXS;
+    if (mixture == IQ2_M) return WeightFormat::IQ3_S;
     if (mixture == Q3_K_M) return WeightFormat::Q4_K;
     if (mixture == Q3_K_L) return WeightFormat::Q5_K;
     return info(mixture).base;
@@ -88,12 +108,16 @@ WeightFormat wanted_format(QuantMixture mixture, const ModelTensor& tensor, cons
     if (mixture == MXFP4_MOE) return tensor.expert >= 0 ? WeightFormat::MXFP4 : base;
     if (mixture == F16 || mixture == BF16 || mixture == Q8_0) return base;
     const std::string_view tensor_name = tensor.name;
-    if (tensor_name == (config.tied_embeddings ? "token_embd.weight" : "output.weight"))
-        return tensor.columns % block_size(base) == 0 ? WeightFormat::Q6_K : WeightFormat::Q8_0;
+    if (mixture == NF4) return tensor.layer < 0 ? WeightFormat::F16 : base;
+    if (tensor_name == (config.tied_embeddings ? "token_embd.weight" : "output.weight")) {
+        if (tensor.columns % block_size(base) != 0) return WeightFormat::Q8_0;
+        return is_tiny(mixture) ? WeightFormat::Q5_K : WeightFormat::Q6_K;
+    }
+    if (is_tiny(mixture) && tensor_name == "token_embd.weight") return wider_format(mixture);
     const bool value = tensor_name.ends_with(".attn_v.weight");
     // Attention is a small part of models with 8 experts.
     if (config.experts.count == 8 && (value || tensor_name.ends_with(".attn_k.weight")))
-        return WeightFormat::Q8_0;
+        return is_tiny(mixture) ? WeightFormat::Q4_K : WeightFormat::Q8_0;
     if (value) return value_format(mixture, tensor, config);
     if (tensor_name.find(".ffn_down") != std::string_view::npos)
         return down_format(mixture, tensor, config, importance);
@@ -107,6 +131,11 @@ WeightFormat with_smaller_blocks(WeightFormat format) {
         case WeightFormat::Q2_K:
         case WeightFormat::Q3_K:
             return WeightFormat::Q4_0;
+        case WeightFormat::IQ1_S:
+        case WeightFormat::IQ2_XXS:
+        case WeightFormat::IQ2_XS:
+        case WeightFormat::IQ2_S:
+        case WeightFormat::IQ3_S:
         case WeightFormat::IQ4_XS:
             return WeightFormat::IQ4_NL;
         case WeightFormat::Q4_K:

@@ -43,6 +43,9 @@ bool is_synthetic_gguf(const std::filesystem::path& path) {
 }
 
 void SyntheticModel::write_gguf(const std::string& path, const std::function<bool()>& stop) const {
+    if (info(mixture_).file_type == kNoFileType)
+        throw JobError(fmt::format("GGUF files have no {} weights: {} would not be a model that others read",
+                                   info(mixture_).name, path));
     GgufWriter file;
     add_model_keys(config(), file);
     file.add("general.name", config().model_name);
