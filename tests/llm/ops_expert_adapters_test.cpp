@@ -96,16 +96,25 @@ class OpsExpertAdaptersTest : public ExpertsFixture {
         return made;
     }
 
+    // The memory of the experts. Passes of `streaming` rows stream their weights if no row has an adapter.
+    enum class Memory { Device, Host };
+    static constexpr std::int64_t streaming = 8;
+
     // Returns the output of a mixture with adapters. shared: the output of its shared expert.
     static std::vector<float> run_adapted(Side& side, const Mixture& m, const Sources& s,
                                           const std::vector<float>& x,
                                           const std::vector<std::int32_t>& sequence,
                                           const std::vector<std::int32_t>& adapter,
-                                          const std::vector<float>& shared) {
-        const Loaded loaded = load(side, m, true);
-        const auto router = side.ops->load_adapters(s.router), gate_up = side.ops->load_adapters(s.gate_up),
-                   down = side.ops->load_adapters(s.down);
+                                          const std::vector<float>& shared, Memory memory = Memory::Device) {
         const auto rows = static_cast<std::int64_t>(sequence.size());
+        std::unique_ptr<HostExperts> host;
+        if (memory == Memory::Host) host = side.ops->make_host_experts({rows, m.hidden, m.used, streaming});
+        const Loaded loaded = load(side, m, true, host.get());
+        Ops& of_experts = host ? host->cores() : *side.ops;
+        const auto router = side.ops->load_adapters(s.router), gate_up = of_experts.load_adapters(s.gate_up),
+                   down = of_experts.load_adapters(s.down);
+        const ExpertLayer layer{loaded.gate.get(), loaded.up.get(), loaded.down.get(),
+                                m.activation,      gate_up.get(),   down.get()};
         const Routing routing =
             make_routing(side, rows, loaded.settings, static_cast<int>(loaded.gate->count()));
         BatchView batch = batch_of(side, sequence);
@@ -117,11 +126,12 @@ class OpsExpertAdaptersTest : public ExpertsFixture {
         const FloatRows added = side.rows(std::vector<float>(pairs * 2 * ffn, 7), 2 * m.ffn);
         const FloatRows out = side.rows(shared, m.hidden);
         side.ops->route(rows_of_x, loaded.settings, batch, routing, router.get());
-        side.ops->adapt_experts(rows_of_x, *gate_up, batch, routing, added);
-        side.ops->gated_experts(rows_of_x, *loaded.gate, *loaded.up, m.activation, routing, added.data,
-                                gated);
-        side.ops->sum_experts(gated, *loaded.down, routing, out);
-        side.ops->add_expert_adapters(gated, *down, batch, routing, out);
+        if (host) {
+            host->prepare(layer);
+            host->sum(rows_of_x, layer, batch, routing, gated, out, {});
+        } else {
+            run_experts(*side.ops, rows_of_x, layer, batch, routing, added.data, gated, out);
+        }
         return side.down(out);
     }
 
@@ -139,6 +149,8 @@ class OpsExpertAdaptersTest : public ExpertsFixture {
         }
         return out;
     }
+
+    void replay_with_other_adapters(Memory memory);
 };
 VOLTPILE_FOR_ALL_OPS(OpsExpertAdaptersTest);
 
@@ -156,9 +168,10 @@ TEST_P(OpsExpertAdaptersTest, HaveTheResultsOfMergedMatrices) {
             for (std::int64_t r = 0; r < rows; ++r) adapter.push_back(static_cast<int>((r + 1) % 3) - 1);
             Side side(GetParam().make());
             const bool halves = side.ops->hidden_element() == Element::F16;
-            EXPECT_LT(nmse(run_adapted(side, m, s, x, sequence, adapter, shared),
-                           run_merged(m, s, x, sequence, adapter, shared)),
-                      halves ? 1e-5 : 1e-10);
+            const auto wanted = run_merged(m, s, x, sequence, adapter, shared);
+            for (const Memory memory : {Memory::Device, Memory::Host})
+                EXPECT_LT(nmse(run_adapted(side, m, s, x, sequence, adapter, shared, memory), wanted),
+                          halves ? 1e-5 : 1e-10);
         }
     }
 }
@@ -194,26 +207,35 @@ TEST_P(OpsExpertAdaptersTest, RowsDoNotDependOnOthers) {
         const auto begin = of.begin() + static_cast<std::ptrdiff_t>(row) * m.hidden;
         return std::vector<float>(begin, begin + m.hidden);
     };
+    const auto by_cores =
+        run_adapted(side, m, s, x, std::vector<std::int32_t>(rows, 0), adapter, shared, Memory::Host);
     for (std::size_t r = 0; r < rows; ++r)
-        EXPECT_EQ(run_adapted(side, m, s, row_of(x, r), {0}, {adapter[r]}, row_of(shared, r)),
-                  row_of(together, r))
-            << r;
+        for (const Memory memory : {Memory::Device, Memory::Host})
+            EXPECT_EQ(run_adapted(side, m, s, row_of(x, r), {0}, {adapter[r]}, row_of(shared, r), memory),
+                      row_of(memory == Memory::Device ? together : by_cores, r))
+                << r;
 }
 
 // Nothing that a recording holds depends on the adapters and experts of rows.
-TEST_P(OpsExpertAdaptersTest, ReplaysWithOtherAdapters) {
+void OpsExpertAdaptersTest::replay_with_other_adapters(Memory memory) {
     const Mixture m = mixture(WeightFormat::F16, 6, 2, 64, 96);
     const Sources s = sources(m, {4, 8});
     Side side(GetParam().make());
-    const Loaded loaded = load(side, m, false);
+    std::unique_ptr<HostExperts> host;
+    if (memory == Memory::Host) host = side.ops->make_host_experts({3, m.hidden, m.used, 1});
+    const Loaded loaded = load(side, m, false, host.get());
+    Ops& of_experts = host ? host->cores() : *side.ops;
     AdapterSource router_source = s.router;  // without a gate of the shared expert
     router_source.rows.pop_back();
     for (AdapterFactors& each : router_source.adapters) {
         each.a.resize(each.a.size() / 2);
         each.b.resize(each.b.size() - static_cast<std::size_t>(each.rank));
     }
-    const auto router = side.ops->load_adapters(router_source), gate_up = side.ops->load_adapters(s.gate_up),
-               down = side.ops->load_adapters(s.down);
+    const auto router = side.ops->load_adapters(router_source), gate_up = of_experts.load_adapters(s.gate_up),
+               down = of_experts.load_adapters(s.down);
+    const ExpertLayer layer{loaded.gate.get(), loaded.up.get(), loaded.down.get(),
+                            m.activation,      gate_up.get(),   down.get()};
+    if (host) host->prepare(layer);
     const std::vector<std::int32_t> sequence(3, 0);
     const Routing routing = make_routing(side, 3, loaded.settings);
     BatchView batch = batch_of(side, sequence);
@@ -225,10 +247,10 @@ TEST_P(OpsExpertAdaptersTest, ReplaysWithOtherAdapters) {
     const FloatRows out = side.rows(std::vector<float>(static_cast<std::size_t>(3 * m.hidden)), m.hidden);
     const auto enqueue = [&] {
         side.ops->route(x, loaded.settings, batch, routing, router.get());
-        side.ops->adapt_experts(x, *gate_up, batch, routing, added);
-        side.ops->gated_experts(x, *loaded.gate, *loaded.up, m.activation, routing, added.data, gated);
-        side.ops->sum_experts(gated, *loaded.down, routing, out);
-        side.ops->add_expert_adapters(gated, *down, batch, routing, out);
+        if (host)
+            host->sum(x, layer, batch, routing, gated, out, {});
+        else
+            run_experts(*side.ops, x, layer, batch, routing, added.data, gated, out);
     };
     enqueue();
     const auto recording = side.ops->record(enqueue);
@@ -239,6 +261,14 @@ TEST_P(OpsExpertAdaptersTest, ReplaysWithOtherAdapters) {
         enqueue();
         EXPECT_EQ(replayed, side.down(out));
     }
+}
+
+TEST_P(OpsExpertAdaptersTest, ReplaysWithOtherAdapters) {
+    replay_with_other_adapters(Memory::Device);
+}
+
+TEST_P(OpsExpertAdaptersTest, ReplaysWithOtherAdaptersOfExpertsInHostMemory) {
+    replay_with_other_adapters(Memory::Host);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 
 class OpsHostExpertsTest : public ExpertsFixture {
   protected:
-    static HostExpertLayer layer_of(const Loaded& loaded, const Mixture& m) {
+    static ExpertLayer layer_of(const Loaded& loaded, const Mixture& m) {
         return {loaded.gate.get(), loaded.up.get(), loaded.down.get(), m.activation};
     }
     // As ExpertsFixture::run(), with experts in host memory. The shared expert writes its output meanwhile.
@@ -31,7 +31,7 @@ class OpsHostExpertsTest : public ExpertsFixture {
             meanwhile = [&] { side.ops->upload(out.data, shared.data(), shared.size() * sizeof(float)); };
         const HiddenRows gated =
             side.hidden(std::vector<float>(static_cast<std::size_t>(rows * m.used * m.ffn)), m.ffn);
-        host->sum(rows_of_x, layer_of(loaded, m), routing, gated, out, meanwhile, false);
+        host->sum(rows_of_x, layer_of(loaded, m), batch_of(side, sequence), routing, gated, out, meanwhile);
         auto sums = side.down(out);
         host->check();
         return sums;
@@ -141,7 +141,7 @@ TEST_P(OpsHostExpertsTest, StreamsLayersOneAfterTheOther) {
         const HiddenRows gated =
             side.hidden(std::vector<float>(static_cast<std::size_t>(rows * m.used * m.ffn)), m.ffn);
         const FloatRows out = side.rows(std::vector<float>(static_cast<std::size_t>(rows * hidden)), hidden);
-        host->sum(rows_of_x, layer_of(loaded, m), routing, gated, out, {}, false);
+        host->sum(rows_of_x, layer_of(loaded, m), batch_of(side, sequence), routing, gated, out, {});
         Side reference(std::make_unique<ReferenceOps>());
         EXPECT_LT(nmse(side.down(out), run(reference, m, x, sequence, {})), bound(format) + 1e-6);
     }
@@ -169,9 +169,8 @@ TEST_P(OpsHostExpertsTest, ReplaysWithOtherExperts) {
             side.ops->route(x, loaded.settings, batch, routing, nullptr);
             // Two layers after each other share all memory.
             for (int layer = 0; layer < 2; ++layer)
-                host->sum(
-                    x, layer_of(loaded, m), routing, gated, out, [&] { side.ops->matmul(x, *dense, out); },
-                    false);
+                host->sum(x, layer_of(loaded, m), batch, routing, gated, out,
+                          [&] { side.ops->matmul(x, *dense, out); });
         };
         enqueue();
         const auto recording = side.ops->record(enqueue);
@@ -221,8 +220,8 @@ TEST_P(OpsHostExpertsTest, CoresComputeRoutedRows) {
                 weight.push_back(0.1F * static_cast<float>(1 + i % 5));
             }
             std::vector<float> out(static_cast<std::size_t>(rows * hidden), 7);
-            cores.sum({halves.data(), expert.data(), weight.data(), rows, hidden, used}, layer_of(loaded, m),
-                      out.data());
+            cores.sum({halves.data(), expert.data(), weight.data(), nullptr, rows, hidden, used},
+                      layer_of(loaded, m), out.data());
 
             const std::size_t bytes = routing_bytes(rows, experts, used);
             const Routing routing = routing_in(reference.up(std::vector<float>(bytes / sizeof(float))), rows,

@@ -337,13 +337,13 @@ TEST(ExpertsOnHost, RanksShareTheFreeCoresThatTheyMayUse) {
 
 TEST(ExpertsOnHost, NeedsAnEvenHiddenSize) {
     ModelConfig config = SyntheticModel("gpt-oss-120b", "mxfp4_moe").config();
-    EXPECT_EQ(most_experts_on_host(config, {}), 36);
+    EXPECT_EQ(most_experts_on_host(config), 36);
     config.hidden = 2881;
-    EXPECT_EQ(most_experts_on_host(config, {}), 0);
-    EXPECT_NO_THROW(check_experts_on_host(config, {}, request()));
-    EXPECT_NO_THROW(check_experts_on_host(config, {}, request(0)));
+    EXPECT_EQ(most_experts_on_host(config), 0);
+    EXPECT_NO_THROW(check_experts_on_host(config, request()));
+    EXPECT_NO_THROW(check_experts_on_host(config, request(0)));
     try {
-        check_experts_on_host(config, {}, request(3));
+        check_experts_on_host(config, request(3));
         FAIL();
     } catch (const JobError& error) {
         EXPECT_TRUE(contains(error.what(), "--experts-on-host 3: the hidden size 2881 is odd"))

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,8 +68,8 @@ class Mixture final : public FeedForwardPart {
           gate_(load(loader, layer, "ffn_gate")),
           up_(load(loader, layer, "ffn_up")),
           down_(load(loader, layer, "ffn_down")),
-          gate_up_adapters_(load_expert_adapters(loader, layer, {"ffn_gate", "ffn_up"})),
-          down_adapters_(load_expert_adapters(loader, layer, {"ffn_down"})),
+          gate_up_adapters_(load_expert_adapters(in_expert_memory(loader), layer, {"ffn_gate", "ffn_up"})),
+          down_adapters_(load_expert_adapters(in_expert_memory(loader), layer, {"ffn_down"})),
           activation_(loader.model().config().blocks.activation),
           held_(static_cast<int>(loader.share().experts.size())) {
         const Experts& experts = loader.model().config().experts;
@@ -95,10 +94,7 @@ class Mixture final : public FeedForwardPart {
         settings_.groups = static_cast<int>(experts.groups);
         settings_.used_groups = static_cast<int>(experts.used_groups);
         settings_.scale = static_cast<float>(experts.scale);
-        if (host_ == nullptr) return;
-        if (gate_up_adapters_ || down_adapters_)
-            throw std::logic_error("adapters change experts in host memory");
-        host_->prepare(layer_on_host());
+        if (host_ != nullptr) host_->prepare(expert_layer());
     }
 
     bool can_add() const override { return !shared_ && host_ == nullptr && !down_adapters_; }
@@ -119,27 +115,25 @@ class Mixture final : public FeedForwardPart {
             shared = [&] { shared_->run(ops, done, batch, buffers, out, FeedForwardOutput::Stored); };
         if (host_ != nullptr) {
             // The shared expert runs on the device while the cores compute the others.
-            host_->sum(x.out, layer_on_host(), routing, gated, out, shared, batch.replayed);
+            host_->sum(x.out, expert_layer(), batch, routing, gated, out, shared);
             return;
         }
         if (shared) shared();
-        const float* added = nullptr;
-        if (gate_up_adapters_ && batch.adapter != nullptr) {
-            const FloatRows to{static_cast<float*>(buffers.added->data()), gated.rows, 2 * gated.columns};
-            ops.adapt_experts(x.out, *gate_up_adapters_, batch, routing, to);
-            added = to.data;
-        }
-        ops.gated_experts(x.out, *gate_, *up_, activation_, routing, added, gated);
-        ops.sum_experts(gated, *down_, routing, out);
-        if (down_adapters_ && batch.adapter != nullptr)
-            ops.add_expert_adapters(gated, *down_adapters_, batch, routing, out);
+        auto* const added = static_cast<float*>(buffers.added ? buffers.added->data() : nullptr);
+        run_experts(ops, x.out, expert_layer(), batch, routing, added, gated, out);
     }
 
   private:
-    HostExpertLayer layer_on_host() const { return {gate_.get(), up_.get(), down_.get(), activation_}; }
+    ExpertLayer expert_layer() const {
+        return {gate_.get(),         up_.get(), down_.get(), activation_, gate_up_adapters_.get(),
+                down_adapters_.get()};
+    }
 
+    WeightLoader in_expert_memory(const WeightLoader& device) const {
+        return device.into(host_ != nullptr ? host_->cores() : device.ops());
+    }
     std::unique_ptr<ExpertWeights> load(const WeightLoader& device, int layer, const char* kind) const {
-        const WeightLoader loader = device.into(host_ != nullptr ? host_->cores() : device.ops());
+        const WeightLoader loader = in_expert_memory(device);
         std::vector<std::unique_ptr<WeightMatrix>> matrices;
         for (std::size_t e = loader.share().experts.begin; e < loader.share().experts.end; ++e)
             matrices.push_back(
@@ -160,7 +154,7 @@ class Mixture final : public FeedForwardPart {
     std::unique_ptr<OpsMemory> router_, router_bias_, shared_gate_, choice_bias_;
     HostExperts* host_;  // null: the experts are on the device
     std::unique_ptr<ExpertWeights> gate_, up_, down_;
-    // Null: no adapter changes them. Not for experts in host memory, where plans refuse them.
+    // Null: no adapter changes them.
     std::unique_ptr<AdapterWeights> router_adapters_, gate_up_adapters_, down_adapters_;
     Activation activation_;
     int held_;  // experts on this rank

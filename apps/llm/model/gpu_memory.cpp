@@ -4,19 +4,13 @@
 
 namespace voltpile::llm {
 
-namespace {
-std::size_t rounded(std::size_t bytes) {
-    return (bytes + 255) / 256 * 256;
-}
-}  // namespace
-
 PlaneBytes plane_bytes(WeightFormat format, std::int64_t rows, std::int64_t columns) {
     const auto padded_rows =
         static_cast<std::size_t>((rows + rows_in_group - 1) / rows_in_group * rows_in_group);
     const std::size_t weights = padded_rows * static_cast<std::size_t>((columns + 31) / 32 * 32);
     const UnitBytes unit = info(gpu_layout(gpu_format(format))).gpu.unit;
     const auto plane = [&](int bytes, std::size_t of) {
-        return rounded(weights / of * static_cast<std::size_t>(bytes));
+        return gpu_piece_bytes(weights / of * static_cast<std::size_t>(bytes));
     };
     return {plane(unit.quants, 32), plane(unit.high, 32), plane(unit.scales, 32), plane(unit.super, 256)};
 }
@@ -27,7 +21,7 @@ WeightFormat sent_format(WeightFormat format) {
 }
 
 std::size_t gpu_bytes(WeightFormat format, std::int64_t rows, std::int64_t columns) {
-    if (rows == 1) return rounded(static_cast<std::size_t>(columns) * sizeof(float));
+    if (rows == 1) return gpu_piece_bytes(static_cast<std::size_t>(columns) * sizeof(float));
     return plane_bytes(format, rows, columns).total();
 }
 

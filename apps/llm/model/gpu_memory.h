@@ -10,9 +10,14 @@
 
 namespace voltpile::llm {
 
+// The bytes of an allocation among others (SlabMemory).
+constexpr std::size_t gpu_piece_bytes(std::size_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+
 constexpr int rows_in_group = 4;  // of a matrix, see ops/cuda/matrix.h
 
-// Bytes of the planes of a matrix that files hold in `format` (ops/cuda/matrix.h), each a multiple of 256.
+// Bytes of the planes of a matrix that files hold in `format` (ops/cuda/matrix.h), each of gpu_piece_bytes().
 struct PlaneBytes {
     std::size_t quants = 0, high = 0, scales = 0, super = 0;
     std::size_t total() const { return quants + high + scales + super; }
@@ -32,6 +37,9 @@ std::size_t gpu_bytes(WeightFormat format, std::int64_t rows, std::int64_t colum
 std::size_t integer_copy_bytes(std::span<const std::int64_t> rows, std::int64_t columns, bool gated);
 // Rows with more columns are not rounded to integers: they do not fit in a block's shared memory.
 constexpr std::int64_t most_integer_columns = 40960;
+
+// An entry of the table of adapters that change a matrix (AdapterEntry).
+constexpr std::size_t adapter_entry_bytes = 24;
 
 // The memory for the words by which the GPUs of a tensor-parallel group send each other few rows for sums
 // joined with norms (ops/cuda/joint_wire.cuh), in passes of at most `rows`: four sets of so many fp16

@@ -17,7 +17,8 @@ struct RankBytes {
     std::vector<std::uint64_t> layers;
     std::vector<std::uint64_t> experts;   // of each layer
     std::vector<std::uint64_t> integers;  // of each layer, copies, which `layers` leaves out
-    // The experts of each layer in host memory, which `layers` and `experts` leave out: bytes and weights.
+    // The experts of each layer in host memory, which `layers` and `experts` leave out: bytes, with those of
+    // adapters, and weights.
     std::vector<std::uint64_t> host_experts, host_weights;
     std::vector<std::uint64_t> host_sent;       // their bytes on the way to the device
     std::vector<std::uint64_t> host_in_layout;  // their bytes on the device
@@ -61,8 +62,15 @@ RankBytes bytes_of_rank(const ModelSource& model, WeightLayout layout, const Ran
     }
     for (std::size_t layer = 0; layer < bytes.layers.size() && layout == WeightLayout::Gpu; ++layer)
         bytes.integers[layer] = integer_bytes_of_layer(model, share, static_cast<std::int64_t>(layer));
-    for (std::size_t layer = 0; layer < bytes.layers.size() && !model.adapters().empty(); ++layer)
-        bytes.layers[layer] += adapter_bytes(model, layout, share, static_cast<std::int64_t>(layer));
+    for (std::int64_t layer = 0; layer < model.config().layers && !model.adapters().empty(); ++layer) {
+        const auto at = static_cast<std::size_t>(layer);
+        const AdapterBytes adapters = adapter_bytes(model, layout, share, layer);
+        bytes.layers[at] += adapters.others;
+        if (layer < on_host)
+            bytes.layers[at] += adapters.experts;
+        else
+            bytes.host_experts[at] += adapter_bytes(model, WeightLayout::File, share, layer).experts;
+    }
     bytes.kv_heads = share.kv_heads.size();
     return bytes;
 }
@@ -306,11 +314,12 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
 std::uint64_t host_working_bytes(const ModelConfig& config, const PassShape& pass) {
     const Experts& experts = config.experts;
     const std::int64_t ffn = pass.whole_experts ? experts.ffn : experts.ffn / pass.tensor_parallel;
-    // Pinned: fp16 inputs, fp32 outputs, the choices. On cores: fp32 inputs, and for each row and expert a
-    // copy of the input, its gated products and its output.
-    const std::int64_t pinned = 6 * config.hidden + 8 * experts.used;
+    // Pinned: fp16 inputs, fp32 outputs, the choices, the adapter. On cores: fp32 inputs, and for each row
+    // and expert a copy of the input, its gated products, what adapters add to these, and its output.
+    const std::int64_t pinned = 6 * config.hidden + 8 * experts.used + 4;
+    const std::int64_t added = pass.adapters.added_to_experts ? 2 * ffn : 0;
     const std::int64_t of_cores =
-        4 * (config.hidden + experts.used * (2 * config.hidden + ffn) + 4 * experts.used);
+        4 * (config.hidden + experts.used * (2 * config.hidden + ffn + added) + 4 * experts.used);
     return static_cast<std::uint64_t>(pass.rows * (pinned + of_cores));
 }
 

@@ -63,7 +63,7 @@ struct StageNeeds {
     std::uint64_t all_integers = 0, integers = 0;
     // Experts in host memory, which `weights` and `experts` leave out.
     int host_layers = 0;                  // that have them
-    std::uint64_t host_experts = 0;       // bytes on the fullest rank, as in the file
+    std::uint64_t host_experts = 0;       // bytes on the fullest rank, as in the file, and of their adapters
     std::uint64_t host_weights = 0;       // their number there
     std::uint64_t host_experts_sent = 0;  // their bytes on the way to a GPU, where cores convert some formats
     std::uint64_t largest_host_layer = 0;  // bytes of the experts of one layer there, on a GPU

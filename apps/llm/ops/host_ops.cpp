@@ -54,17 +54,19 @@ class ExpertsOfHost final : public HostExperts {
   public:
     explicit ExpertsOfHost(HostOps& ops) : ops_(ops) {}
     Ops& cores() override { return ops_; }
-    void prepare(const HostExpertLayer&) override {}
-    void sum(HiddenRows x, const HostExpertLayer& layer, const Routing& routing, HiddenRows gated,
-             FloatRows out, const std::function<void()>& meanwhile, bool) override {
+    void prepare(const ExpertLayer&) override {}
+    void sum(HiddenRows x, const ExpertLayer& layer, const BatchView& batch, const Routing& routing,
+             HiddenRows gated, FloatRows out, const std::function<void()>& meanwhile) override {
         if (meanwhile) meanwhile();
-        ops_.gated_experts(x, *layer.gate, *layer.up, layer.activation, routing, nullptr, gated);
-        ops_.sum_experts(gated, *layer.down, routing, out);
+        if (layer.adapted_in(batch))
+            added_.resize(std::max(added_.size(), static_cast<std::size_t>(gated.rows * 2 * gated.columns)));
+        run_experts(ops_, x, layer, batch, routing, added_.data(), gated, out);
     }
     void check() const override {}
 
   private:
     HostOps& ops_;
+    std::vector<float> added_;
 };
 
 std::int32_t token_of(const BatchView& batch, int row) {

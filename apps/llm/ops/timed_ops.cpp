@@ -8,10 +8,10 @@ class TimedHostExperts final : public HostExperts {
     TimedHostExperts(std::unique_ptr<HostExperts> experts, const TimedOps& ops)
         : experts_(std::move(experts)), ops_(ops) {}
     Ops& cores() override { return experts_->cores(); }
-    void prepare(const HostExpertLayer& layer) override { experts_->prepare(layer); }
-    void sum(HiddenRows x, const HostExpertLayer& layer, const Routing& routing, HiddenRows gated,
-             FloatRows out, const std::function<void()>& meanwhile, bool replayed) override {
-        experts_->sum(x, layer, routing, gated, out, meanwhile, replayed);
+    void prepare(const ExpertLayer& layer) override { experts_->prepare(layer); }
+    void sum(HiddenRows x, const ExpertLayer& layer, const BatchView& batch, const Routing& routing,
+             HiddenRows gated, FloatRows out, const std::function<void()>& meanwhile) override {
+        experts_->sum(x, layer, batch, routing, gated, out, meanwhile);
         ops_.mark("experts in host memory");
     }
     void check() const override { experts_->check(); }

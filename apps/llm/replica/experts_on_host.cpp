@@ -8,9 +8,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "llm/model/byte_cursor.h"
 #include "llm/model/lora/adapter_memory.h"
-#include "llm/model/lora/lora_adapter.h"
 
 namespace voltpile::llm {
 namespace {
@@ -21,26 +19,18 @@ std::string size_text(std::uint64_t bytes) {
 
 }  // namespace
 
-int most_experts_on_host(const ModelConfig& config, const ModelSource::Adapters& adapters) {
-    return config.hidden % 2 == 0 && !adapts_experts(adapters) ? layers_with_experts(config) : 0;
+int most_experts_on_host(const ModelConfig& config) {
+    return config.hidden % 2 == 0 ? layers_with_experts(config) : 0;
 }
 
-void check_experts_on_host(const ModelConfig& config, const ModelSource::Adapters& adapters,
-                           const ReplicaRequest& request) {
+void check_experts_on_host(const ModelConfig& config, const ReplicaRequest& request) {
     const int layers = layers_with_experts(config);
-    if (request.experts_on_host <= most_experts_on_host(config, adapters)) return;
+    if (request.experts_on_host <= most_experts_on_host(config)) return;
     if (layers > 0 && config.hidden % 2 != 0)
         throw JobError(fmt::format(
             "--experts-on-host {}: the hidden size {} is odd, and experts in host memory need an even one; "
             "use --experts-on-host 0",
             request.experts_on_host, config.hidden));
-    const auto changes =
-        std::ranges::find_if(adapters, [](const auto& adapter) { return adapter->changes_experts(); });
-    if (layers > 0 && changes != adapters.end())
-        throw JobError(fmt::format(
-            "--experts-on-host {}: the adapter {} changes experts, which experts in host memory do not "
-            "support; use --experts-on-host 0",
-            request.experts_on_host, printable((*changes)->name())));
     throw JobError(fmt::format(
         "--experts-on-host {}: {}", request.experts_on_host,
         layers == 0 ? "the model has no experts"
@@ -103,7 +93,7 @@ std::string host_memory_obstacle(const ReplicaPlan& plan) {
     return "";
 }
 
-std::string experts_on_host_text(const ReplicaPlan& plan, const ModelConfig& config) {
+std::string experts_on_host_text(const ReplicaPlan& plan, const ModelSource& model) {
     if (plan.experts_on_host == 0) return "";
     std::uint64_t most = 0;
     for (const StageNeeds& stage : plan.stages) most = std::max(most, stage.host_experts);
@@ -114,10 +104,11 @@ std::string experts_on_host_text(const ReplicaPlan& plan, const ModelConfig& con
     return fmt::format(
         "the experts of the last {} of {} layers with experts stay in host memory: {} of weights a rank, {} "
         "for its passes, computed by {} core{}{}",
-        plan.experts_on_host, layers_with_experts(config), size_text(most), size_text(plan.host_working),
-        cores, cores == 1 ? "" : "s",
+        plan.experts_on_host, layers_with_experts(model.config()), size_text(most),
+        size_text(plan.host_working), cores, cores == 1 ? "" : "s",
         plan.streamed_rows > 0
-            ? fmt::format("; passes of {} tokens and more copy them to the GPUs", plan.streamed_rows)
+            ? fmt::format("; passes of {} tokens and more copy them to the GPUs{}", plan.streamed_rows,
+                          adapts_experts(model.adapters()) ? ", unless one of the tokens has an adapter" : "")
             : "");
 }
 

@@ -9,12 +9,11 @@
 namespace voltpile::llm {
 
 // Returns the most layers that may keep their experts in host memory: those with experts, or 0 for an odd
-// hidden size and with an adapter that changes experts.
-int most_experts_on_host(const ModelConfig& config, const ModelSource::Adapters& adapters);
+// hidden size.
+int most_experts_on_host(const ModelConfig& config);
 
 // Throws JobError if the request keeps the experts of more layers in host memory than may be there.
-void check_experts_on_host(const ModelConfig& config, const ModelSource::Adapters& adapters,
-                           const ReplicaRequest& request);
+void check_experts_on_host(const ModelConfig& config, const ReplicaRequest& request);
 
 // Returns the cores, as indices into Host::cores, that compute experts in host memory for a rank with a GPU:
 // the rank's own but for the first, which the thread that waits for the GPU keeps busy, and an equal share of
@@ -30,6 +29,6 @@ std::string host_memory_obstacle(const ReplicaPlan& plan);
 
 // Describes the layers, their memory and their cores, for the notes of a plan; empty without experts in host
 // memory.
-std::string experts_on_host_text(const ReplicaPlan& plan, const ModelConfig& config);
+std::string experts_on_host_text(const ReplicaPlan& plan, const ModelSource& model);
 
 }  // namespace voltpile::llm

@@ -111,13 +111,13 @@ class ReplicaPlanner {
         if (request_.pipeline > config.layers && !config.prediction)
             throw JobError(fmt::format("{} pipeline stages: the model has {} layers, so at most {} stages",
                                        request_.pipeline, config.layers, config.layers));
-        check_experts_on_host(config, model_.adapters(), request_);
+        check_experts_on_host(config, request_);
     }
 
     // Returns the plan with the experts of some layers in host memory, if the request leaves their number
     // open: of each cut the one with the fewest, and of these the fastest. Nothing if none fits.
     std::optional<ReplicaPlan> with_experts_on_host() const {
-        const int layers = most_experts_on_host(model_.config(), model_.adapters());
+        const int layers = most_experts_on_host(model_.config());
         if (request_.experts_on_host >= 0 || layers == 0) return std::nullopt;
         std::optional<ReplicaPlan> best;
         double fastest = -1;
@@ -281,14 +281,14 @@ class ReplicaPlanner {
         room_.keep_integers(plan);
         if (auto advice = advice_on_numa_nodes(plan.plan); !advice.empty())
             plan.plan.warnings.push_back(std::move(advice));
-        add_estimates(plan, points_, room_, model_.config(), weights_);
+        add_estimates(plan, points_, room_, model_, weights_);
         return plan;
     }
 
     // Returns the same cut with all experts in host memory, if the request leaves their number open and there
     // are any.
     std::optional<ReplicaPlan> all_experts_on_host(const ReplicaPlan& plan) const {
-        const int layers = most_experts_on_host(model_.config(), model_.adapters());
+        const int layers = most_experts_on_host(model_.config());
         if (request_.experts_on_host >= 0 || layers == 0 || layout_of(plan.plan) != WeightLayout::Gpu)
             return std::nullopt;
         return with(plan.plan.teams.tensor, plan.plan.teams.pipeline, layers, false);

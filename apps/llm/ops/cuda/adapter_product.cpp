@@ -6,9 +6,12 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "llm/model/gpu_memory.h"
 
 namespace voltpile::llm {
 namespace {
+
+static_assert(sizeof(AdapterEntry) == adapter_entry_bytes);
 
 constexpr int padded_rank(int rank) {
     return (rank + 7) / 8 * 8;

@@ -16,16 +16,18 @@ int blocks_for(std::int64_t items) {
         std::clamp<std::int64_t>((items + threads_of_block - 1) / threads_of_block, 1, most_blocks));
 }
 
-__global__ void hand_over(const std::uint32_t* x, std::int64_t words, const std::int32_t* expert,
-                          const float* weight, std::int64_t pairs, std::uint32_t* to_x,
-                          std::int32_t* to_expert, float* to_weight) {
+// x: `words` pairs of fp16 numbers.
+__global__ void hand_over(const std::uint32_t* x, std::int64_t words, const Routing routing,
+                          std::int64_t rows, const std::int32_t* adapter, const HandedRows to) {
     const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
     const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    auto* const to_x = reinterpret_cast<std::uint32_t*>(to.x);
     for (std::int64_t i = first; i < words; i += step) to_x[i] = x[i];
-    for (std::int64_t i = first; i < pairs; i += step) {
-        to_expert[i] = expert[i];
-        to_weight[i] = weight[i];
+    for (std::int64_t i = first; i < rows * routing.used; i += step) {
+        to.expert[i] = routing.expert[i];
+        to.weight[i] = routing.weight[i];
     }
+    for (std::int64_t i = first; i < rows && adapter != nullptr; i += step) to.adapter[i] = adapter[i];
 }
 
 __global__ void take_sum(const float* sum, const float* shared, std::int64_t rows, std::int64_t columns,
@@ -38,11 +40,11 @@ __global__ void take_sum(const float* sum, const float* shared, std::int64_t row
 
 }  // namespace
 
-void launch_hand_over(const void* x, std::int64_t words, const Routing& routing, std::int64_t pairs,
-                      void* to_x, std::int32_t* to_expert, float* to_weight, const Stream& stream) {
+void launch_hand_over(const void* x, std::int64_t rows, std::int64_t columns, const Routing& routing,
+                      const std::int32_t* adapter, const HandedRows& to, const Stream& stream) {
+    const std::int64_t words = rows * columns / 2;
     launch("handing rows to the host", hand_over, {blocks_for(words), threads_of_block}, stream,
-           static_cast<const std::uint32_t*>(x), words, routing.expert, routing.weight, pairs,
-           static_cast<std::uint32_t*>(to_x), to_expert, to_weight);
+           static_cast<const std::uint32_t*>(x), words, routing, rows, adapter, to);
 }
 
 void launch_take_sum(const float* sum, const float* shared, std::int64_t rows, std::int64_t columns,

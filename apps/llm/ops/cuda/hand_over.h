@@ -8,9 +8,18 @@
 
 namespace voltpile::llm {
 
-// Copies words of 32 bits of x, and the experts and weights of `pairs` pairs, to pinned host memory.
-void launch_hand_over(const void* x, std::int64_t words, const Routing& routing, std::int64_t pairs,
-                      void* to_x, std::int32_t* to_expert, float* to_weight, const Stream& stream);
+// The rows of a pass in pinned host memory.
+struct HandedRows {
+    std::uint16_t* x = nullptr;       // fp16 (rows, columns)
+    std::int32_t* expert = nullptr;   // (rows, used)
+    float* weight = nullptr;          // (rows, used)
+    std::int32_t* adapter = nullptr;  // (rows)
+};
+
+// Copies x, fp16 with an even number of columns, the experts of its rows, and their adapters if `adapter` is
+// not nullptr.
+void launch_hand_over(const void* x, std::int64_t rows, std::int64_t columns, const Routing& routing,
+                      const std::int32_t* adapter, const HandedRows& to, const Stream& stream);
 
 // out[r, c] = sum[r, c], plus shared[r] times the former out[r, c] unless shared is nullptr. sum: pinned host
 // memory.

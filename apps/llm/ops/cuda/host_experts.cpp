@@ -33,6 +33,7 @@ CudaHostExperts::CudaHostExperts(const HostExpertShape& shape, const std::vector
       x_(count(shape.rows, shape.columns)),
       expert_(count(shape.rows, shape.used)),
       weight_(count(shape.rows, shape.used)),
+      adapter_(count(shape.rows, 1)),
       sum_(count(shape.rows, shape.columns)) {
     if (shape.columns % 2 != 0) throw DeviceError("experts in host memory need an even hidden size");
 }
@@ -47,17 +48,17 @@ CudaHostExperts::~CudaHostExperts() {
     }
 }
 
-void CudaHostExperts::prepare(const HostExpertLayer& layer) {
+void CudaHostExperts::prepare(const ExpertLayer& layer) {
     experts_.prepare(shape_, layer);
     if (streamed_ && StreamedExperts::takes(layer)) streamed_->prepare(layer);
 }
 
-void CudaHostExperts::sum(HiddenRows x, const HostExpertLayer& layer, const Routing& routing,
-                          HiddenRows gated, FloatRows out, const std::function<void()>& meanwhile,
-                          bool replayed) {
+void CudaHostExperts::sum(HiddenRows x, const ExpertLayer& layer, const BatchView& batch,
+                          const Routing& routing, HiddenRows gated, FloatRows out,
+                          const std::function<void()>& meanwhile) {
     if (x.rows > shape_.rows || x.columns != shape_.columns || routing.used != shape_.used)
         throw std::logic_error("a pass exceeds the shape of the experts in host memory");
-    if (!replayed && streams(x.rows, layer)) {
+    if (streams(layer, batch, x.rows)) {
         if (meanwhile) meanwhile();
         streamed_->load(layer);
         product_.run_gated(x, streamed_->gate(), streamed_->up(), layer.activation, routing, nullptr, gated);
@@ -66,9 +67,10 @@ void CudaHostExperts::sum(HiddenRows x, const HostExpertLayer& layer, const Rout
     }
     if (x.rows > 0) {
         fork_.put(stream_, beside_);
-        launch_hand_over(x.data, x.rows * x.columns / 2, routing, x.rows * routing.used, x_.data(),
-                         expert_.data(), weight_.data(), beside_);
-        enqueue_call(layer, x.rows);
+        const bool adapted = layer.adapted_in(batch);
+        launch_hand_over(x.data, x.rows, x.columns, routing, adapted ? batch.adapter : nullptr,
+                         {x_.data(), expert_.data(), weight_.data(), adapter_.data()}, beside_);
+        enqueue_call(layer, x.rows, adapted);
     }
     if (meanwhile) meanwhile();
     if (x.rows == 0) return;
@@ -76,12 +78,13 @@ void CudaHostExperts::sum(HiddenRows x, const HostExpertLayer& layer, const Rout
     launch_take_sum(sum_.data(), routing.shared, out.rows, out.columns, out.data, stream_);
 }
 
-bool CudaHostExperts::streams(std::int64_t rows, const HostExpertLayer& layer) const {
-    return streamed_ && rows >= shape_.streamed_rows && !captures(stream_) && StreamedExperts::takes(layer);
+bool CudaHostExperts::streams(const ExpertLayer& layer, const BatchView& batch, std::int64_t rows) const {
+    return streamed_ && rows >= shape_.streamed_rows && !batch.replayed && !layer.adapted_in(batch) &&
+           !captures(stream_) && StreamedExperts::takes(layer);
 }
 
-void CudaHostExperts::enqueue_call(const HostExpertLayer& layer, std::int64_t rows) {
-    auto call = std::make_unique<Call>(Call{this, layer, rows, captures(beside_)});
+void CudaHostExperts::enqueue_call(const ExpertLayer& layer, std::int64_t rows, bool adapted) {
+    auto call = std::make_unique<Call>(Call{this, layer, rows, adapted, captures(beside_)});
     cuda_check(cudaLaunchHostFunc(beside_.get(), run, call.get()), "enqueueing experts in host memory");
     if (call->again)
         of_graphs_.push_back(std::move(call));
@@ -100,7 +103,8 @@ void CudaHostExperts::compute(const Call& call) noexcept {
     if (bound_to != first_core_) bind_this_thread(bound_to = first_core_);
     if (!failed_.load(std::memory_order_acquire)) {
         try {
-            experts_.sum({x_.data(), expert_.data(), weight_.data(), call.rows, shape_.columns, shape_.used},
+            experts_.sum({x_.data(), expert_.data(), weight_.data(), call.adapted ? adapter_.data() : nullptr,
+                          call.rows, shape_.columns, shape_.used},
                          call.layer, sum_.data());
             return;
         } catch (const std::exception& error) {

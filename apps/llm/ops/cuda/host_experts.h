@@ -30,21 +30,22 @@ class CudaHostExperts final : public HostExperts {
     ~CudaHostExperts() override;
 
     Ops& cores() override { return experts_.ops(); }
-    void prepare(const HostExpertLayer& layer) override;
-    void sum(HiddenRows x, const HostExpertLayer& layer, const Routing& routing, HiddenRows gated,
-             FloatRows out, const std::function<void()>& meanwhile, bool replayed) override;
+    void prepare(const ExpertLayer& layer) override;
+    void sum(HiddenRows x, const ExpertLayer& layer, const BatchView& batch, const Routing& routing,
+             HiddenRows gated, FloatRows out, const std::function<void()>& meanwhile) override;
     void check() const override;
 
   private:
     // What the cores compute in one call.
     struct Call {
         CudaHostExperts* owner;
-        HostExpertLayer layer;
+        ExpertLayer layer;
         std::int64_t rows;
-        bool again;  // a graph calls it again
+        bool adapted;  // rows have adapters
+        bool again;    // a graph calls it again
     };
-    bool streams(std::int64_t rows, const HostExpertLayer& layer) const;
-    void enqueue_call(const HostExpertLayer& layer, std::int64_t rows);
+    bool streams(const ExpertLayer& layer, const BatchView& batch, std::int64_t rows) const;
+    void enqueue_call(const ExpertLayer& layer, std::int64_t rows, bool adapted);
     static void run(void* call) noexcept;  // on a thread of the driver
     void compute(const Call& call) noexcept;
 
@@ -54,10 +55,11 @@ class CudaHostExperts final : public HostExperts {
     std::unique_ptr<StreamedExperts> streamed_;  // null: never
     int first_core_;
     CoreExperts experts_;
-    PinnedBuffer<std::uint16_t> x_;      // fp16 (rows, columns)
-    PinnedBuffer<std::int32_t> expert_;  // (rows, used)
-    PinnedBuffer<float> weight_;         // (rows, used)
-    PinnedBuffer<float> sum_;            // (rows, columns)
+    PinnedBuffer<std::uint16_t> x_;       // fp16 (rows, columns)
+    PinnedBuffer<std::int32_t> expert_;   // (rows, used)
+    PinnedBuffer<float> weight_;          // (rows, used)
+    PinnedBuffer<std::int32_t> adapter_;  // (rows)
+    PinnedBuffer<float> sum_;             // (rows, columns)
     Stream beside_;
     StreamOrder fork_, join_;
     std::vector<std::unique_ptr<Call>>

@@ -31,7 +31,7 @@ std::size_t stride_of(const ExpertWeights& experts) {
 std::size_t bytes_of(const ExpertWeights& experts) {
     return static_cast<std::size_t>(experts.count()) * stride_of(experts) + rounded(bias_bytes(experts));
 }
-std::size_t bytes_of(const HostExpertLayer& layer) {
+std::size_t bytes_of(const ExpertLayer& layer) {
     return bytes_of(*layer.gate) + bytes_of(*layer.up) + bytes_of(*layer.down);
 }
 
@@ -53,11 +53,11 @@ void read_rows_to_send(const HostWeights& from, std::int64_t begin, std::int64_t
 
 }  // namespace
 
-bool StreamedExperts::takes(const HostExpertLayer& layer) {
+bool StreamedExperts::takes(const ExpertLayer& layer) {
     return gpu_format(layer.gate->of(0).format()) == gpu_format(layer.up->of(0).format());
 }
 
-void StreamedExperts::prepare(const HostExpertLayer& layer) {
+void StreamedExperts::prepare(const ExpertLayer& layer) {
     const std::size_t bytes = bytes_of(layer);
     if (memory_.bytes() >= bytes) return;
     stream_.synchronize();  // earlier work may still read the memory
@@ -65,7 +65,7 @@ void StreamedExperts::prepare(const HostExpertLayer& layer) {
     memory_ = slabs_.allocate(bytes);
 }
 
-void StreamedExperts::load(const HostExpertLayer& layer) {
+void StreamedExperts::load(const ExpertLayer& layer) {
     set_to_zero(memory_.data(), bytes_of(layer), stream_);  // the padding
     std::byte* at = memory_.data();
     gate_ = place(*layer.gate, at);

@@ -32,14 +32,14 @@ class StreamedExperts {
           stream_(stream) {}
 
     // Whether the GPU has kernels for these experts.
-    static bool takes(const HostExpertLayer& layer);
+    static bool takes(const ExpertLayer& layer);
 
     // Allocates memory for a layer. Throws DeviceError if there is too little.
-    void prepare(const HostExpertLayer& layer);
+    void prepare(const ExpertLayer& layer);
 
     // Enqueues the copies of a layer's experts, which have been read on return. prepare() has seen the layer.
     // Not within a recording. The matrices are valid until the next load().
-    void load(const HostExpertLayer& layer);
+    void load(const ExpertLayer& layer);
     const ExpertMatrices& gate() const { return gate_; }
     const ExpertMatrices& up() const { return up_; }
     const ExpertMatrices& down() const { return down_; }
