@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/grammar_options.h"
 #include "cli/length_options.h"
+#include "cli/lora_options.h"
 #include "cli/replica_options.h"
 #include "cli/request_options.h"
 #include "llm/bench/llm_bench.h"
@@ -117,6 +118,18 @@ void add_bench_llm(CLI::App& bench, Action& action) {
                      fmt::format("precision of these weights: {}", fmt::join(mixtures, ", ")))
         ->type_name("NAME")
         ->capture_default_str();
+    add_lora_option(*command, options->lora);
+    CLI::Option* const random =
+        command
+            ->add_option("--adapters", options->random_adapters,
+                         "give the model this many LoRA adapters with random factors for all its matrices, "
+                         "which the sequences take in turn, as they take those of --lora")
+            ->check(CLI::Range(std::size_t{1}, llm::kMostAdapters))
+            ->excludes(command->get_option("--lora"));
+    command->add_option("--adapter-rank", options->random_rank, "rank of these adapters")
+        ->check(CLI::Range(1, llm::kMostLoraRank))
+        ->capture_default_str()
+        ->needs(random);
     add_lists(*command, *options);
     add_team_options(*command, options->request);
     command->add_flag("--json", options->json, "print the measurements as JSON");

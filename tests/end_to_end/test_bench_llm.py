@@ -82,6 +82,17 @@ class BenchLlm(Case):
         packs = "AVX" in out  # with the baseline's instructions, nothing is packed
         self.assertEqual(packs, "the weights stay in the mapped files" not in out)
 
+    def test_sequences_may_have_adapters(self):
+        for shape in ("tiny", "tiny-moe"):
+            answer = self.bench("--shape", shape, *SMALL, "--adapters", "2", "--adapter-rank", "8")
+            self.assertTrue(answer["model"].endswith("; 2 adapters of rank 8 in turn"), answer["model"])
+            for name in ("prompt", "generation"):
+                self.assertIn("adapters", {op["name"] for op in answer["operations"] if op["pass"] == name})
+        load = ("--requests", "6", "--prompt-lengths", "9", "--generate-lengths", "3", "--cpu")
+        answer = self.bench("--shape", "tiny", *load, "--adapters", "3", "--pipeline", "2", ranks=2)
+        self.assertEqual(answer["tokens_out"], 18)
+        self.assertTrue(answer["model"].endswith("; 3 adapters of rank 16 in turn"), answer["model"])
+
     def test_load(self):
         load = ("--requests", "12", "--prompt-lengths", "5:60", "--generate-lengths", "4:9", "--sequences", "6", "--cpu")
         for more, ranks in (((), 1), (("--rate", "100"), 1), (("--cache-tokens", "160"), 1), (("--pipeline", "2"), 2)):
@@ -165,6 +176,12 @@ class BenchLlm(Case):
             (("--shape", "llama-9"), "llama-9"),
             (("--shape", "tiny", "--quant", "q3"), "q3"),
             ((model, "--batch", "0"), "--batch"),
+            ((model, "--adapters", "0"), "--adapters"),
+            ((model, "--adapters", "65"), "--adapters"),
+            ((model, "--adapter-rank", "4"), "--adapters"),
+            ((model, "--adapters", "1", "--adapter-rank", "257"), "--adapter-rank"),
+            ((model, "--adapters", "1", "--lora", "a=b"), "--lora"),
+            ((model, "--lora", "a=nowhere"), "nowhere"),
             ((model, "--tensor", "3"), "3"),
             ((model, "--output", "nowhere/llm.h5"), "nowhere"),
             (("here.gguf", "--output", "./here.gguf"), "--output: ./here.gguf would replace here.gguf, which is needed"),

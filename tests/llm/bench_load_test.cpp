@@ -59,6 +59,16 @@ TEST(Load, UsesDistinctPromptsInTurn) {
     }
 }
 
+TEST(Load, UsesAdaptersInTurn) {
+    LoadSettings settings;
+    settings.requests = 5;
+    settings.adapters = {"a", "b"};
+    const auto load = make_load(settings, 100);
+    for (std::size_t i = 0; i < load.size(); ++i) EXPECT_EQ(load[i].request.lora, i % 2 == 0 ? "a" : "b");
+    settings.adapters.clear();
+    EXPECT_EQ(make_load(settings, 100).front().request.lora, "");
+}
+
 TEST(Load, ContextHoldsTheLongestSequence) {
     LoadSettings settings;
     settings.prompt = {10, 40};

@@ -91,6 +91,27 @@ TEST_P(DecoderAdapterTest, HasTheLogitsOfPeftOnAGpu) {
     expect_logits(model, adapted, GetParam().adapter);
 }
 
+// The experts of all layers, or of the last one, in host memory; on GPUs, cores compute these rows even where
+// passes of any length may stream experts.
+void expect_logits_with_experts_on_host(const Case& of, const MakeOps& make_ops) {
+    const Adapted adapted(of.model, {of.adapter});
+    const int all = layers_with_experts(adapted.files.config());
+    if (all == 0) GTEST_SKIP() << "no experts";
+    for (const int on_host : {all, 1}) {
+        TestModel model(adapted.files, 1, {0}, make_ops, KvElement::F16, on_host, 1);
+        expect_logits(model, adapted, of.adapter);
+    }
+}
+
+TEST_P(DecoderAdapterTest, HasTheLogitsOfPeftWithExpertsInHostMemory) {
+    expect_logits_with_experts_on_host(GetParam(), make_cpu_ops);
+}
+
+TEST_P(DecoderAdapterTest, HasTheLogitsOfPeftWithExpertsInHostMemoryBesideAGpu) {
+    if (device_count() == 0) GTEST_SKIP() << "no GPU";
+    expect_logits_with_experts_on_host(GetParam(), [] { return gpu_ops_maker(false).make(); });
+}
+
 TEST_P(DecoderAdapterTest, AgreesWithTensorAndPipelineParallel) {
     const Adapted adapted(GetParam().model, {GetParam().adapter});
     for (const int ranks : {2, 4}) {
@@ -164,6 +185,21 @@ TEST(DecoderAdapters, WithoutOneTheModelIsItself) {
         const ModelFiles plain(golden_folder(name));
         TestModel with(adapted.files, 1, {0}, make_cpu_ops), without(plain, 1, {0}, make_cpu_ops);
         EXPECT_EQ(with.run_in_pieces(golden.tokens, {300}), without.run_in_pieces(golden.tokens, {300}));
+    }
+}
+
+// The change is small, and differs between adapters.
+TEST(DecoderAdapters, MayHaveRandomFactors) {
+    for (const char* name : {"mistral_small", "qwen2_moe"}) {
+        const Golden golden = load_golden(name);
+        ModelFiles files(golden_folder(name));
+        files.attach({LoraAdapter::random("a", files, 8), LoraAdapter::random("b", files, 8)});
+        TestModel model(files, 1, {0}, make_cpu_ops);
+        const auto a = model.run_in_pieces(golden.tokens, {300}, 0),
+                   b = model.run_in_pieces(golden.tokens, {300}, 1);
+        EXPECT_LT(nmse(a, golden.logits), 0.1) << name;
+        EXPECT_GT(nmse(a, golden.logits), 1e-8) << name;
+        EXPECT_GT(nmse(a, b), 1e-8) << name;
     }
 }
 

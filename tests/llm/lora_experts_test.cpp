@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <functional>
@@ -13,7 +14,6 @@
 #include "llm/model/lora/lora_adapter.h"
 #include "llm/model/model_files.h"
 #include "llm/model_test_files.h"
-#include "llm/replica/experts_on_host.h"
 
 namespace voltpile::llm::lora_experts_test {
 namespace {
@@ -304,6 +304,36 @@ TEST_F(ExpertAdapters, RefusesGgufTensorsOfOtherExperts) {
     EXPECT_EQ(missing("adapter.lora.alpha is not a number", refusal_of(8, 64, "llama", NAN)), "");
 }
 
+// All matrices of layers but routers and what latent attention projects.
+TEST(RandomAdapter, ChangesAllMatrices) {
+    for (const auto& [name, unchanged] :
+         {std::pair<const char*, std::vector<std::string>>{"mixtral", {"ffn_gate_inp.weight"}},
+          {"qwen2_moe", {"ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight"}},
+          {"deepseek_v2",
+           {"ffn_gate_inp.weight", "attn_q.weight", "attn_kv_a_mqa.weight", "attn_k_b.weight",
+            "attn_v_b.weight"}},
+          {"mistral_small", {}}}) {
+        const ModelFiles files(kGoldens + name);
+        const auto adapter = LoraAdapter::random("a", files, 5);
+        EXPECT_EQ(adapter->rank(), 5);
+        EXPECT_EQ(adapter->changes_experts(), files.config().experts.count > 0);
+        for (const ModelTensor& tensor : files.tensors()) {
+            const std::string end = tensor.name.substr(tensor.name.find('.', 4) + 1);
+            const bool changes = tensor.layer >= 0 && tensor.rows > 1 && !tensor.name.ends_with(".bias") &&
+                                 std::ranges::find(unchanged, end) == unchanged.end();
+            const LoraFactors* const factors = adapter->factors(tensor.name);
+            ASSERT_EQ(factors != nullptr, changes) << name << ' ' << tensor.name;
+            if (factors == nullptr) continue;
+            EXPECT_EQ(factors->a.tensor.columns, tensor.columns);
+            EXPECT_EQ(factors->a.tensor.rows, 5U);
+            EXPECT_EQ(factors->b.tensor.rows, tensor.rows);
+            EXPECT_EQ(factors->b.tensor.columns, 5U);
+        }
+        EXPECT_NE(LoraAdapter::random("b", files, 5)->fingerprint(), adapter->fingerprint());
+        EXPECT_EQ(LoraAdapter::random("a", files, 5)->fingerprint(), adapter->fingerprint());
+    }
+}
+
 // mixtral: hidden 64, 4 heads and 2 KV heads of 16, 8 experts of 64. The adapter of rank 2 changes q, the
 // router and all experts. Four ranks have whole experts.
 TEST(ExpertAdapterMemory, CountsTheExpertsOfARank) {
@@ -311,12 +341,17 @@ TEST(ExpertAdapterMemory, CountsTheExpertsOfARank) {
     files.attach(
         {std::make_shared<const LoraAdapter>(AdapterChoice{"a", kGoldens + "lora/mixtral_experts"}, files)});
     const std::uint64_t expert = 2 * 64 + 2 * 64 + 64 + 64, router = 64 + 8;
-    EXPECT_EQ(adapter_bytes(files, WeightLayout::File, rank_share(files, 0, 1), 0),
-              4U * 2 * (3 * 64 + 64 + 32 + 32 + router + 8 * expert));
-    EXPECT_EQ(adapter_bytes(files, WeightLayout::Gpu, rank_share(files, 0, 1), 1),
-              2U * 8 * (3 * 64 + 64 + 32 + 32 + router + 8 * expert));
-    EXPECT_EQ(adapter_bytes(files, WeightLayout::File, rank_share(files, 3, 4), 1),
-              4U * 2 * (3 * 64 + 16 + 16 + 16 + router + 2 * expert));
+    const AdapterBytes whole = adapter_bytes(files, WeightLayout::File, rank_share(files, 0, 1), 0);
+    EXPECT_EQ(whole.others, 4U * 2 * (3 * 64 + 64 + 32 + 32 + router));
+    EXPECT_EQ(whole.experts, 4U * 2 * 8 * expert);
+    const AdapterBytes shared = adapter_bytes(files, WeightLayout::File, rank_share(files, 3, 4), 1);
+    EXPECT_EQ(shared.others, 4U * 2 * (3 * 64 + 16 + 16 + 16 + router));
+    EXPECT_EQ(shared.experts, 4U * 2 * 2 * expert);
+    // Factors of rank 8 in pieces of 256 bytes, and tables of 24 bytes an entry: of q, k and v, of the router
+    // (2 * 8 * 72 bytes, in 5 pieces), and of 8 experts' gate and up, and down.
+    const AdapterBytes on_gpu = adapter_bytes(files, WeightLayout::Gpu, rank_share(files, 0, 1), 1);
+    EXPECT_EQ(on_gpu.others, 2U * 8 * (3 * 64 + 64 + 32 + 32) + 256 + 5 * 256 + 256);
+    EXPECT_EQ(on_gpu.experts, 2U * 8 * 8 * expert + 256 + 256);
     EXPECT_FALSE(adapter_buffers(files).gates_apart);
     EXPECT_TRUE(adapter_buffers(files).added_to_experts);
     // What is added to gate and up of two experts of 64, in fp32.
@@ -327,21 +362,29 @@ TEST(ExpertAdapterMemory, CountsTheExpertsOfARank) {
             10U * 2 * 2 * 64 * 4);
 }
 
-TEST(ExpertAdapterMemory, KeepsExpertsOutOfHostMemory) {
-    ModelFiles files(kGoldens + "mixtral");
-    ReplicaRequest request;
-    request.experts_on_host = 1;
-    EXPECT_EQ(most_experts_on_host(files.config(), files.adapters()), 2);
-    EXPECT_NO_THROW(check_experts_on_host(files.config(), files.adapters(), request));
+// The factors of experts are where these are: on the GPU as fp16, in host memory as fp32.
+TEST(ExpertAdapterMemory, IsInHostMemoryWithTheExperts) {
+    ModelFiles files(kGoldens + "mixtral"), plain(kGoldens + "mixtral");
     files.attach(
         {std::make_shared<const LoraAdapter>(AdapterChoice{"a", kGoldens + "lora/mixtral_experts"}, files)});
-    EXPECT_EQ(most_experts_on_host(files.config(), files.adapters()), 0);
-    try {
-        check_experts_on_host(files.config(), files.adapters(), request);
-        FAIL();
-    } catch (const JobError& error) {
-        EXPECT_EQ(missing("--experts-on-host 1: the adapter a changes experts", error.what()), "");
+    const std::uint64_t others = adapter_bytes(files, WeightLayout::Gpu, rank_share(files, 0, 1), 0).others;
+    const std::uint64_t on_gpu = adapter_bytes(files, WeightLayout::Gpu, rank_share(files, 0, 1), 0).experts;
+    const std::uint64_t on_host =
+        adapter_bytes(files, WeightLayout::File, rank_share(files, 0, 1), 0).experts;
+    const double capacity[] = {1};
+    for (const int layers : {0, 1, 2}) {
+        const auto stage_of = [&](const ModelSource& model) {
+            return cut_into_stages(model, WeightLayout::Gpu, 1, capacity, KvElement::F16, layers).front();
+        };
+        const StageNeeds adapted = stage_of(files), alone = stage_of(plain);
+        EXPECT_EQ(adapted.weights - alone.weights,
+                  2 * others + static_cast<std::uint64_t>(2 - layers) * on_gpu);
+        EXPECT_EQ(adapted.host_experts - alone.host_experts, static_cast<std::uint64_t>(layers) * on_host);
     }
+    // What is added to gate and up of two experts of 64, in fp32.
+    const PassShape pass{1, 1, 10, 1, {}}, with{1, 1, 10, 1, adapter_buffers(files)};
+    EXPECT_EQ(host_working_bytes(files.config(), with) - host_working_bytes(files.config(), pass),
+              10U * 2 * 2 * 64 * 4);
 }
 
 }  // namespace

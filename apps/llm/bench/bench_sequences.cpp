@@ -77,7 +77,8 @@ void BenchSequences::prefill(PassExecutor& executor, int count, int tokens) {
             builder.add(
                 pages_[static_cast<std::size_t>(sequence)],
                 std::span(prompt).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(piece)), at,
-                at + piece == tokens ? WantLogits::Last : WantLogits::None);
+                at + piece == tokens ? WantLogits::Last : WantLogits::None,
+                adapter(static_cast<std::size_t>(sequence)));
             at += piece;
             used += piece;
             if (used == rows_) passes.enqueue(builder.take());
@@ -92,7 +93,10 @@ BenchSequences::Answered BenchSequences::answer_prompt(ReplicaPasses& passes, in
     Request request;
     request.prompt = prompt(0, tokens);
     request.max_tokens = 1;
-    Engine engine(passes, nullptr, {passes.settings(), {}});
+    EngineSettings settings{passes.settings(), {}};
+    settings.adapters = adapters_;
+    if (!adapters_.empty()) request.lora = adapters_.front();
+    Engine engine(passes, nullptr, std::move(settings));
     const auto begin = Clock::now();
     engine.submit(std::move(request));
     while (!engine.idle())
@@ -107,7 +111,7 @@ Batch BenchSequences::next_batch(int lane, int lanes) {
     for (auto sequence = static_cast<std::size_t>(lane); sequence < pages_.size();
          sequence += static_cast<std::size_t>(lanes)) {
         const std::int32_t next = token(static_cast<int>(sequence), position_);
-        builder.add(pages_[sequence], {&next, 1}, position_, WantLogits::Last);
+        builder.add(pages_[sequence], {&next, 1}, position_, WantLogits::Last, adapter(sequence));
     }
     return builder.take();
 }
@@ -116,7 +120,7 @@ Batch BenchSequences::prompt_batch(int tokens) {
     const int piece = std::min(tokens, rows_);
     place(1, piece);
     BatchBuilder builder;
-    builder.add(pages_.front(), prompt(0, piece), 0, WantLogits::Last);
+    builder.add(pages_.front(), prompt(0, piece), 0, WantLogits::Last, adapter(0));
     return builder.take();
 }
 

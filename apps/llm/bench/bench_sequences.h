@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "llm/decoder/kv_pages.h"
@@ -11,9 +13,12 @@ namespace voltpile::llm {
 
 class BenchSequences {
   public:
-    // request: of the replica under test.
-    BenchSequences(const ReplicaRequest& request, int vocabulary)
-        : rows_(request.rows), vocabulary_(vocabulary), pool_(request.pages()) {}
+    // request: of the replica under test. adapters: of the model, which the sequences take in turn.
+    BenchSequences(const ReplicaRequest& request, int vocabulary, std::vector<std::string> adapters)
+        : rows_(request.rows),
+          vocabulary_(vocabulary),
+          adapters_(std::move(adapters)),
+          pool_(request.pages()) {}
 
     // Starts over with `count` sequences of `tokens` tokens, in the same pages each time.
     void place(int count, int tokens);
@@ -51,10 +56,14 @@ class BenchSequences {
     std::int32_t token(int sequence, int position) const {
         return static_cast<std::int32_t>((7919LL * position + 104729LL * sequence + 17) % vocabulary_);
     }
+    int adapter(std::size_t sequence) const {
+        return adapters_.empty() ? -1 : static_cast<int>(sequence % adapters_.size());
+    }
     void make_room(int tokens);
 
     int rows_;  // the most in a pass
     int vocabulary_;
+    std::vector<std::string> adapters_;
     PagePool pool_;
     std::vector<SequencePages> pages_;
     int position_ = 0;  // of each sequence

@@ -71,12 +71,13 @@ class LlmBench {
           world_rank_(world_rank),
           rank_(replica_.plan().plan.ranks[static_cast<std::size_t>(world_rank_)]),
           bytes_before_(bytes_before),
-          sequences_(replica_.request(), static_cast<int>(model_.config().vocab)),
+          sequences_(replica_.request(), static_cast<int>(model_.config().vocab),
+                     session.model().adapter_names()),
           line_(terminal_columns()) {}
 
     void run() {
         const TeamPlan& teams = replica_.plan().plan.teams;
-        result_.model = session_.model().name();
+        result_.model = model_text(session_.model());
         result_.processor = replica_.describe();
         const CpuKernels kernels = cpu_kernels(cpu_level());
         result_.in_files =
@@ -269,8 +270,22 @@ void check_output(const Communicator& world, const LlmBenchOptions& options) {
 }
 
 std::unique_ptr<LanguageModel> open_model(const Communicator& world, const LlmBenchOptions& options) {
-    return LanguageModel::open(world,
-                               {.path = options.model, .shape = options.shape, .quant = options.quant});
+    return LanguageModel::open(world, {.path = options.model,
+                                       .shape = options.shape,
+                                       .quant = options.quant,
+                                       .lora = options.lora,
+                                       .random_adapters = options.random_adapters,
+                                       .random_rank = options.random_rank});
+}
+
+std::string model_text(const LanguageModel& model) {
+    const ModelSource::Adapters& adapters = model.source().adapters();
+    if (adapters.empty()) return model.name();
+    int rank = 0;
+    for (const auto& adapter : adapters) rank = std::max(rank, adapter->rank());
+    const bool several = adapters.size() > 1;
+    return fmt::format("{}; {} adapter{} of rank {}{}", model.name(), adapters.size(), several ? "s" : "",
+                       rank, several ? " in turn" : "");
 }
 
 void run_llm_bench(const MpiSession& mpi, LlmBenchOptions options) {

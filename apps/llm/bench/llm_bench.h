@@ -19,6 +19,9 @@ struct LlmBenchOptions {
     std::string model;                  // path; empty: synthetic weights in memory
     std::string shape{};                // of synthetic weights
     std::string quant = "q8_0";         // of synthetic weights
+    std::vector<AdapterChoice> lora{};  // adapters, which the sequences take in turn
+    int random_adapters = 0;            // in place of these: so many with random factors, of this rank
+    int random_rank = 16;
     std::vector<int> prompts{512};      // tokens
     std::vector<int> contexts{512};     // tokens before the first decode step
     std::vector<int> batches{1};        // sequences at once
@@ -41,6 +44,9 @@ inline constexpr const char* llm_bench_title = "voltpile bench llm";
 void check_output(const Communicator& world, const LlmBenchOptions& options);
 // Opens the model, or creates the synthetic one. Collective. Throws AgreedError.
 std::unique_ptr<LanguageModel> open_model(const Communicator& world, const LlmBenchOptions& options);
+
+// Returns the name of the model, and which adapters its sequences have.
+std::string model_text(const LanguageModel& model);
 
 // Runs the benchmark. Collective. The leader prints a table or JSON and writes the file. Throws AgreedError.
 void run_llm_bench(const MpiSession& mpi, LlmBenchOptions options);

@@ -98,7 +98,7 @@ double time_engine_step(const BenchSequences& sequences, ReplicaPasses& passes, 
 }
 
 void time_passes(Replica& replica, int vocabulary, LlmPassTimes& times) {
-    BenchSequences sequences(replica.request(), vocabulary);
+    BenchSequences sequences(replica.request(), vocabulary, {});
     run_passes(replica, [&](ReplicaPasses& passes) {
         const int context = times.prompt_tokens / 2;
         times.one_s = time_step(sequences, passes, 1, context);

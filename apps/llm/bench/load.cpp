@@ -39,6 +39,7 @@ std::vector<Arrival> make_load(const LoadSettings& settings, int vocabulary) {
         request.prompt = draw_tokens(random, tokens, vocabulary);
         request.ignore_end = !settings.grammar;
         request.grammar = settings.grammar;
+        if (!settings.adapters.empty()) request.lora = settings.adapters[i % settings.adapters.size()];
     }
     const auto prompts = static_cast<std::size_t>(settings.prompts);
     for (std::size_t i = prompts; prompts > 0 && i < load.size(); ++i) {

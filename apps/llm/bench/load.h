@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "llm/engine/request.h"
@@ -24,6 +25,7 @@ struct LoadSettings {
     int interrupt_prompt = 0;  // tokens of a prompt that arrives while all others generate; 0: none
     // What the texts must satisfy; they may end before their length. In an engine only.
     std::optional<GrammarSource> grammar;
+    std::vector<std::string> adapters;  // which the requests take in turn. In an engine only
     std::uint64_t seed = 1;
 
     // Returns the tokens of the longest sequence.

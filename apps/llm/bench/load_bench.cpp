@@ -67,7 +67,7 @@ class LoadBench {
         if (!replica.leads()) return;
         line_.clear();
         report.processor = replica.describe();
-        report.model = session_.model().name();
+        report.model = model_text(session_.model());
         fmt::print("{}", options_.json ? to_json(report) + "\n" : to_text(report));
         if (options_.output.empty()) return;
         write_load(options_.output, report, make_provenance(replica.plan().plan, options_.command_line));
@@ -96,6 +96,7 @@ class LoadBench {
 void run_load_bench(const MpiSession& mpi, LlmBenchOptions options) {
     check_output(mpi.world(), options);
     const auto model = open_model(mpi.world(), options);
+    options.load.adapters = model->adapter_names();
     if (options.sequences == 0) options.sequences = std::min(options.load.requests, most_sequences);
     agreed([&] {
         check_load(options, model->config());

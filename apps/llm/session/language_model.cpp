@@ -28,6 +28,8 @@ std::unique_ptr<ModelSource> source_of(const ModelChoice& choice) {
     ModelSource::Adapters adapters;
     for (const AdapterChoice& each : choice.lora)
         adapters.push_back(std::make_shared<const LoraAdapter>(each, *source));
+    for (int i = 0; i < choice.random_adapters; ++i)
+        adapters.push_back(LoraAdapter::random(fmt::format("random-{}", i), *source, choice.random_rank));
     source->attach(std::move(adapters));
     return source;
 }

@@ -25,6 +25,8 @@ struct ModelChoice {
     std::string quant = "q8_0";         // of random weights
     std::string chat_template{};        // the name of a template; empty: the model's own
     std::vector<AdapterChoice> lora{};  // adapters that requests can choose
+    int random_adapters = 0;            // further ones with random factors, of this rank
+    int random_rank = 0;
     // The model whose EAGLE 3 head the path may be; nullptr: the path is a model.
     const ModelSource* guesses_for = nullptr;
 };

@@ -34,6 +34,15 @@ std::string_view in_layer(std::string_view name) {
 
 }  // namespace
 
+bool can_adapt(const ModelConfig& config, const ModelTensor& tensor) {
+    if (tensor.layer < 0) return false;
+    if (tensor.expert >= 0) return true;
+    const std::string_view end = in_layer(tensor.name);
+    // The decoder does not adapt the projections of latent attention.
+    if (config.latent.kv_rank > 0 && end == "attn_q.weight") return false;
+    return std::ranges::find(kAdaptable, end) != kAdaptable.end();
+}
+
 AdapterMatcher::AdapterMatcher(const ModelSource& model, bool gguf, std::vector<std::string>& problems)
     : model_(model), gguf_(gguf), problems_(problems) {
     for (const ModelTensor& tensor : model.tensors()) by_name_.emplace(tensor.name, &tensor);
@@ -132,12 +141,8 @@ bool AdapterMatcher::sound(const std::string& module, const ModuleFactors& halve
 
 const ModelTensor* AdapterMatcher::find(const std::string& name) const {
     const auto found = by_name_.find(name);
-    if (found == by_name_.end() || found->second->layer < 0) return nullptr;
-    if (found->second->expert >= 0) return found->second;
-    const std::string_view end = in_layer(name);
-    // The decoder does not adapt the projections of latent attention.
-    if (model_.config().latent.kv_rank > 0 && end == "attn_q.weight") return nullptr;
-    return std::ranges::find(kAdaptable, end) == kAdaptable.end() ? nullptr : found->second;
+    const bool usable = found != by_name_.end() && can_adapt(model_.config(), *found->second);
+    return usable ? found->second : nullptr;
 }
 
 // Returns the model's matrix, or the parts of a fused one, in their order.

@@ -14,6 +14,9 @@
 
 namespace voltpile::llm {
 
+// Whether adapters can change this matrix of a model.
+bool can_adapt(const ModelConfig& config, const ModelTensor& tensor);
+
 class AdapterMatcher {
   public:
     using Factors = std::map<std::string, LoraFactors, std::less<>>;  // by canonical name of the matrix

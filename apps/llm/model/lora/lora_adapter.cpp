@@ -176,12 +176,7 @@ LoraAdapter::LoraAdapter(const AdapterChoice& choice, const ModelSource& model)
     for (const ExpertParameter& parameter : parameters)
         matcher.add(parameter, config.scale_of_module(parameter.name), factors_);
     if (empty) problems.emplace_back("it has no factors");
-    for (const auto& [name, factors] : factors_) {
-        rank_ = std::max(rank_, factors.rank);
-        if (model.tensor(name).expert < 0) continue;
-        changes_experts_ = true;
-        changes_expert_gates_ |= name.find(".ffn_down.") == std::string::npos;
-    }
+    summarize(model);
     if (problems.empty()) return;
     const std::size_t count = problems.size();
     problems.resize(std::min(count, kMostReported));
@@ -189,6 +184,15 @@ LoraAdapter::LoraAdapter(const AdapterChoice& choice, const ModelSource& model)
          fmt::format("it does not fit this {} model with {} layers; is it an adapter of another one? {}{}",
                      model.config().family->name, model.config().layers, fmt::join(problems, "; "),
                      count > kMostReported ? fmt::format("; and {} more", count - kMostReported) : ""));
+}
+
+void LoraAdapter::summarize(const ModelSource& model) {
+    for (const auto& [name, factors] : factors_) {
+        rank_ = std::max(rank_, factors.rank);
+        if (model.tensor(name).expert < 0) continue;
+        changes_experts_ = true;
+        changes_expert_gates_ |= name.find(".ffn_down.") == std::string::npos;
+    }
 }
 
 const LoraFactors* LoraAdapter::factors(std::string_view tensor) const {

@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "llm/model/lora/lora_factors.h"
@@ -35,6 +37,10 @@ class LoraAdapter {
     // Opens the files and checks that the adapter is one of this model: that the model has all matrices that
     // it changes, in these shapes, and that both factors of each are there. Throws FileError.
     LoraAdapter(const AdapterChoice& choice, const ModelSource& model);
+    // Makes an adapter of all matrices of the model that adapters can change, except routers, with random
+    // numbers, which depend on the name only. All factors share their memory.
+    static std::shared_ptr<const LoraAdapter> random(const std::string& name, const ModelSource& model,
+                                                     int rank);
 
     const std::string& name() const { return name_; }
     // Returns the factors of a tensor of the model; nullptr if the adapter leaves it as it is.
@@ -47,7 +53,12 @@ class LoraAdapter {
     std::string fingerprint() const;
 
   private:
+    explicit LoraAdapter(std::string name) : name_(std::move(name)) {}
+    // Sets the members below `factors_` from it.
+    void summarize(const ModelSource& model);
+
     std::string name_;
+    std::vector<float> numbers_;  // of random factors
     TensorFiles files_;
     std::map<std::string, LoraFactors, std::less<>> factors_;  // by canonical name
     int rank_ = 0;
