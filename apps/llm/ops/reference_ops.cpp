@@ -10,17 +10,30 @@
 namespace voltpile::llm {
 namespace {
 
-// Calls store(r, j, product) for all rows r of x and all rows j of the matrix.
+// Calls store(r, j, product) for all rows r of x and all rows j of the matrix. Adds in the order of columns,
+// for several rows of x at once, whose sums do not wait for each other.
 template <class Store>
 void products(FloatRows x, const WeightMatrix& weight, const Store& store) {
-    std::vector<float> w(static_cast<std::size_t>(weight.columns()));
-    for (std::int64_t j = 0; j < weight.rows(); ++j) {
-        dequantize_row(weight.format(), host(weight).row(j), weight.columns(), w.data());
-        for (std::int64_t r = 0; r < x.rows; ++r) {
-            double sum = 0;
-            for (std::int64_t c = 0; c < x.columns; ++c)
-                sum += static_cast<double>(x.data[r * x.columns + c]) * static_cast<double>(w[c]);
-            store(r, j, sum);
+    constexpr std::int64_t at_once = 8;
+    const std::int64_t columns = weight.columns();
+    std::vector<float> w(static_cast<std::size_t>(weight.rows() * columns));
+    for (std::int64_t j = 0; j < weight.rows(); ++j)
+        dequantize_row(weight.format(), host(weight).row(j), columns, w.data() + j * columns);
+    std::vector<double> some(static_cast<std::size_t>(at_once * columns));  // rows of x, column by column
+    for (std::int64_t first = 0; first < x.rows; first += at_once) {
+        const std::int64_t count = std::min(at_once, x.rows - first);
+        for (std::int64_t k = 0; k < count; ++k)
+            for (std::int64_t c = 0; c < columns; ++c)
+                some[static_cast<std::size_t>(c * at_once + k)] =
+                    static_cast<double>(x.data[(first + k) * columns + c]);
+        for (std::int64_t j = 0; j < weight.rows(); ++j) {
+            double sum[at_once] = {};
+            for (std::int64_t c = 0; c < columns; ++c) {
+                const double* const of_column = some.data() + c * at_once;
+                const auto factor = static_cast<double>(w[static_cast<std::size_t>(j * columns + c)]);
+                for (std::int64_t k = 0; k < at_once; ++k) sum[k] += of_column[k] * factor;
+            }
+            for (std::int64_t k = 0; k < count; ++k) store(first + k, j, sum[k]);
         }
     }
 }
