@@ -94,7 +94,9 @@ TEST(SyntheticBlocks, OtherFormatsHaveTheGivenDeviation) {
     constexpr std::size_t count = 128000;
     for (const WeightFormat format :
          {WeightFormat::Q5_0, WeightFormat::Q5_1, WeightFormat::IQ4_NL, WeightFormat::IQ4_XS,
-          WeightFormat::Q3_K, WeightFormat::Q2_K, WeightFormat::NF4, WeightFormat::FP4}) {
+          WeightFormat::Q3_K, WeightFormat::Q2_K, WeightFormat::NF4, WeightFormat::FP4, WeightFormat::IQ1_S,
+          WeightFormat::IQ2_XXS, WeightFormat::IQ2_XS, WeightFormat::IQ2_S, WeightFormat::IQ3_XXS,
+          WeightFormat::IQ3_S}) {
         const std::size_t block_count = count / block_size(format);
         std::vector<std::byte> blocks(block_count * block_bytes(format));
         make_blocks(format, tensor_key(1, "t"), 0, block_count, 0.015, blocks.data());
@@ -114,6 +116,19 @@ TEST(SyntheticModel, UsesSmallerBlocksForRowsThatAreNotWholeOnes) {
     const SyntheticModel model("deepseek-v2-lite", "q4_k_m");  // experts of 1408 elements
     EXPECT_EQ(model.tensor("blk.3.ffn_down.0.weight").format, WeightFormat::Q5_0);
     EXPECT_EQ(model.tensor("blk.3.ffn_up.0.weight").format, WeightFormat::Q4_K);
+}
+
+// Of every mixture, also where rows are whole blocks of it.
+TEST(SyntheticModel, MakesWeightsInAllMixtures) {
+    for (const QuantMixtureInfo& mixture : kSyntheticMixtures) {
+        const SyntheticModel model("llama-3-8b", mixture.name);
+        for (const ModelTensor& tensor : model.tensors()) {
+            if (tensor.layer > 1) continue;
+            const TensorSlice slice{0, 1, 0, tensor.columns};
+            std::vector<std::byte> row(slice.bytes(tensor.format));
+            EXPECT_NO_THROW(model.read(tensor, slice, row.data())) << mixture.name << ' ' << tensor.name;
+        }
+    }
 }
 
 TEST(SyntheticModel, RejectsUnknownNames) {

@@ -255,6 +255,34 @@ void make_levels(const Generator& generator, WeightFormat format, const CodeLeve
     });
 }
 
+// Blocks of d, random bits, and scales in the upper half of their range: `masks` sets their highest bit in
+// every `stride` bytes from `scales` to the end of the block.
+struct CodebookLayout {
+    WeightFormat format;
+    double square;  // root mean square of the weights for d = 1: of the scales times that of the grid
+    std::size_t scales, stride;
+    std::byte mask;
+};
+// Fields of the formats: ops/codebooks/codebook_block.h. Root mean squares of the scales: 12.217 = that
+// of 8.5 to 15.5, 24.434 of 17 to 31 and 12.207 of 9 to 15 in steps of 2.
+constexpr CodebookLayout kCodebooks[] = {{WeightFormat::IQ1_S, 12.207 * 6.2472 / 8, 35, 2, std::byte{0x40}},
+                                         {WeightFormat::IQ2_XXS, 12.217 / 4 * 23.118, 9, 8, std::byte{0x80}},
+                                         {WeightFormat::IQ2_XS, 12.217 / 4 * 24.217, 66, 1, std::byte{0x88}},
+                                         {WeightFormat::IQ2_S, 12.217 / 4 * 24.430, 74, 1, std::byte{0x88}},
+                                         {WeightFormat::IQ3_XXS, 12.217 / 2 * 30.849, 69, 4, std::byte{0x80}},
+                                         {WeightFormat::IQ3_S, 24.434 * 7.5942, 106, 1, std::byte{0x88}}};
+
+// Signs are random, and so is that of d, which cancels the mean of IQ1's grid.
+void make_codebook(const Generator& generator, const CodebookLayout& layout, double deviation) {
+    const std::uint16_t d = half_bits(deviation / layout.square);
+    const std::size_t bytes = block_bytes(layout.format);
+    generator.each(bytes, [&, d](const auto& random, std::byte* out) {
+        put(out, static_cast<std::uint16_t>(d | (random(0) & 1) << 15));
+        fill(random, 1, out + 2, bytes - 2);
+        for (std::size_t at = layout.scales; at < bytes; at += layout.stride) out[at] |= layout.mask;
+    });
+}
+
 }  // namespace
 
 std::uint64_t tensor_key(std::uint64_t seed, std::string_view tensor_name) {
@@ -302,6 +330,8 @@ void make_blocks(WeightFormat format, std::uint64_t key, std::uint64_t first_blo
         default:
             break;
     }
+    for (const CodebookLayout& layout : kCodebooks)
+        if (layout.format == format) return make_codebook(generator, layout, deviation);
     throw std::invalid_argument("no synthetic weights in " + std::string(name(format)));
 }
 

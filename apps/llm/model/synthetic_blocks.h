@@ -14,7 +14,7 @@ std::uint64_t tensor_key(std::uint64_t seed, std::string_view tensor_name);
 
 // Generates blocks [first_block, first_block + count) of a tensor, counted row after row. The weights have
 // mean 0, to a hundredth of their spread, and standard deviation `deviation`, at least 1e-4; scales are in
-// the range that quantizers write. Throws std::invalid_argument for BF16; supports all other formats.
+// the range that quantizers write. Throws std::invalid_argument for BF16, Q4_1 and IQ1_M.
 void make_blocks(WeightFormat format, std::uint64_t key, std::uint64_t first_block, std::size_t count,
                  double deviation, std::byte* out);
 
