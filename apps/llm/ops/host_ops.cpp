@@ -99,23 +99,23 @@ void HostMatrix::read_rows(std::int64_t begin, std::int64_t end, std::byte* to) 
 }
 
 HostAdapters::HostAdapters(const AdapterSource& source) : AdapterWeights(source) {
-    const auto matrix_of = [](const float* data, std::int64_t rows, std::int64_t columns) {
-        const MatrixSource matrix{WeightFormat::F32,
-                                  rows,
-                                  columns,
-                                  static_cast<std::size_t>(columns) * sizeof(float),
-                                  reinterpret_cast<const std::byte*>(data),
-                                  false};
-        return std::make_unique<HostMatrix>(matrix);
-    };
-    for (const AdapterFactors& factors : source.adapters)
-        for (int m = 0; m < matrices(); ++m) {
-            const auto at = static_cast<std::size_t>(m);
-            const float* const a = factors.a.data() + m * factors.rank * columns();
-            const float* const b = factors.b.data() + row_begin()[at] * factors.rank;
-            a_.push_back(factors.rank > 0 ? matrix_of(a, factors.rank, columns()) : nullptr);
-            b_.push_back(factors.rank > 0 ? matrix_of(b, source.rows[at], factors.rank) : nullptr);
+    for (const AdapterFactors& factors : source.adapters) {
+        std::vector<float>& b = b_.emplace_back(factors.b.size());
+        auto& a = a_.emplace_back();
+        if (factors.rank == 0) continue;
+        a = std::make_unique<HostMatrix>(
+            MatrixSource{WeightFormat::F32, std::int64_t{factors.rank} * matrices(), columns(),
+                         static_cast<std::size_t>(columns()) * sizeof(float),
+                         reinterpret_cast<const std::byte*>(factors.a.data()), false});
+        const auto rank = static_cast<std::size_t>(factors.rank);
+        for (std::size_t m = 0; m < source.rows.size(); ++m) {
+            const auto begin = static_cast<std::size_t>(row_begin()[m]) * rank,
+                       rows = static_cast<std::size_t>(source.rows[m]);
+            for (std::size_t j = 0; j < rows; ++j)
+                for (std::size_t k = 0; k < rank; ++k)
+                    b[begin + k * rows + j] = factors.b[begin + j * rank + k];
         }
+    }
 }
 
 std::unique_ptr<OpsMemory> HostOps::allocate(std::size_t bytes) {

@@ -30,19 +30,21 @@ class HostMatrix final : public HostWeights {
     std::int64_t row_bytes_;
 };
 
-// The factors of adapters as fp32 matrices.
+// The factors of adapters in fp32.
 class HostAdapters final : public AdapterWeights {
   public:
     explicit HostAdapters(const AdapterSource& source);
-    // Of one adapter and matrix: (rank, columns) and (rows, rank). The adapter must have a rank.
-    const HostMatrix& a(int adapter, int matrix) const { return *a_[index(adapter, matrix)]; }
-    const HostMatrix& b(int adapter, int matrix) const { return *b_[index(adapter, matrix)]; }
+    // Of one adapter, which must have a rank: (matrices * rank, columns).
+    const HostMatrix& a(int adapter) const { return *a_[static_cast<std::size_t>(adapter)]; }
+    // Of one adapter and matrix: (rank, rows of the matrix).
+    const float* b(int adapter, int matrix) const {
+        const auto at = static_cast<std::size_t>(adapter);
+        return b_[at].data() + row_begin()[static_cast<std::size_t>(matrix)] * ranks()[at];
+    }
 
   private:
-    std::size_t index(int adapter, int matrix) const {
-        return static_cast<std::size_t>(adapter * matrices() + matrix);
-    }
-    std::vector<std::unique_ptr<HostMatrix>> a_, b_;
+    std::vector<std::unique_ptr<HostMatrix>> a_;  // of each adapter
+    std::vector<std::vector<float>> b_;
 };
 
 class HostOps : public HostRowOps {

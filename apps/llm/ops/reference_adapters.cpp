@@ -7,13 +7,11 @@
 namespace voltpile::llm {
 namespace {
 
-const float* factor_row(const HostMatrix& matrix, std::int64_t row) {
-    return reinterpret_cast<const float*>(matrix.row(row));
-}
-
-double dot_product(const float* x, const float* y, std::int64_t count) {
+// y: `stride` numbers from one to the next.
+double dot_product(const float* x, const float* y, std::int64_t stride, std::int64_t count) {
     double sum = 0;
-    for (std::int64_t i = 0; i < count; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(y[i]);
+    for (std::int64_t i = 0; i < count; ++i)
+        sum += static_cast<double>(x[i]) * static_cast<double>(y[i * stride]);
     return sum;
 }
 
@@ -22,14 +20,16 @@ template <class Store>
 void adapter_products(const AdapterWeights& adapters, int adapter, const float* x, const Store& store) {
     const int rank = adapters.ranks()[static_cast<std::size_t>(adapter)];
     for (int m = 0; m < adapters.matrices() && rank > 0; ++m) {
-        const HostMatrix& a = host(adapters).a(adapter, m);
-        const HostMatrix& b = host(adapters).b(adapter, m);
+        const HostMatrix& a = host(adapters).a(adapter);
+        const auto at = static_cast<std::size_t>(m);
+        const std::int64_t begin = adapters.row_begin()[at], rows = adapters.row_begin()[at + 1] - begin;
         std::vector<float> reduced;
         for (int k = 0; k < rank; ++k)
-            reduced.push_back(static_cast<float>(dot_product(factor_row(a, k), x, a.columns())));
-        const std::int64_t begin = adapters.row_begin()[static_cast<std::size_t>(m)];
-        for (std::int64_t j = 0; j < b.rows(); ++j)
-            store(begin + j, dot_product(factor_row(b, j), reduced.data(), rank));
+            reduced.push_back(static_cast<float>(dot_product(
+                x, reinterpret_cast<const float*>(a.row(std::int64_t{m} * rank + k)), 1, a.columns())));
+        const float* const b = host(adapters).b(adapter, m);
+        for (std::int64_t j = 0; j < rows; ++j)
+            store(begin + j, dot_product(reduced.data(), b + j, rows, rank));
     }
 }
 

@@ -5,42 +5,112 @@
 
 namespace voltpile::llm {
 
-// The rows of each adapter together, so that its factors are read once for all of them.
-void CpuOps::add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
-                          FloatRows out) {
-    if (batch.adapter == nullptr) return;
+void CpuOps::reduce(const AdapterWeights& adapters, int factors, const float* x, std::int64_t rows,
+                    std::int64_t begin, std::int64_t end, float* to, std::int64_t stride, int thread) {
+    const HostMatrix& a = host(adapters).a(factors);
+    Product p;
+    p.format = a.format();
+    p.w = a.row(0);
+    p.row_bytes = a.row(1) - p.w;
+    p.columns = a.columns();
+    p.begin = begin;
+    p.end = end;
+    p.x = x;
+    p.rows = rows;
+    p.out = to;
+    p.out_stride = stride;
+    p.panel = scratch_[static_cast<std::size_t>(thread)].panel.data();
+    kernels_.product(p);
+}
+
+void CpuOps::multiply_factors(const AdapterWeights& adapters, int factors, const AdaptedRows& rows, bool adds,
+                              int thread) {
+    const std::int64_t rank = adapters.ranks()[static_cast<std::size_t>(factors)],
+                       width = rank * adapters.matrices(), columns = adapters.columns();
+    std::vector<float>& memory = scratch_[static_cast<std::size_t>(thread)].other;
+    memory.resize(std::max(memory.size(), static_cast<std::size_t>(rows.count * (columns + width))));
+    float *const gathered = memory.data(), *const reduced = gathered + rows.count * columns;
+    for (std::int64_t i = 0; i < rows.count; ++i) std::copy_n(rows.x[i], columns, gathered + i * columns);
+    reduce(adapters, factors, gathered, rows.count, 0, width, reduced, width, thread);
+    for (int m = 0; m < adapters.matrices(); ++m) {
+        const std::int64_t begin = adapters.row_begin()[static_cast<std::size_t>(m)],
+                           outputs = adapters.row_begin()[static_cast<std::size_t>(m) + 1] - begin;
+        float* out[most_adapted_rows];
+        for (std::int64_t i = 0; i < rows.count; ++i) out[i] = rows.out[i] + begin;
+        kernels_.scaled_rows({host(adapters).b(factors, m), outputs, rank, 0, outputs, reduced + m * rank,
+                              width, out, rows.count, adds});
+    }
+}
+
+void CpuOps::add_factors_together(const AdapterWeights& adapters, int factors, const AdaptedRows& rows) {
+    const std::int64_t rank = adapters.ranks()[static_cast<std::size_t>(factors)],
+                       width = rank * adapters.matrices(), columns = adapters.columns();
     const auto room_for = [](std::vector<float>& memory, std::int64_t count) {
         memory.resize(std::max(memory.size(), static_cast<std::size_t>(count)));
         return memory.data();
     };
+    const float* x = rows.x[0];
+    if (rows.count > 1) {
+        float* const gathered = room_for(gathered_, rows.count * columns);
+        for (std::int64_t i = 0; i < rows.count; ++i) std::copy_n(rows.x[i], columns, gathered + i * columns);
+        x = gathered;
+    }
+    float* const reduced = room_for(reduced_, rows.count * width);
+    constexpr std::int64_t factors_each = 4, columns_each = 16 * scaled_columns;
+    team_.for_each((width + factors_each - 1) / factors_each, [&](std::int64_t item, int thread) {
+        const std::int64_t begin = item * factors_each;
+        reduce(adapters, factors, x, rows.count, begin, std::min(begin + factors_each, width),
+               reduced + begin, width, thread);
+    });
+    const auto outputs_of = [&](int m) {
+        const auto at = static_cast<std::size_t>(m);
+        return adapters.row_begin()[at + 1] - adapters.row_begin()[at];
+    };
+    const auto items_in = [&](int m) { return (outputs_of(m) + columns_each - 1) / columns_each; };
+    std::int64_t items = 0;
+    for (int m = 0; m < adapters.matrices(); ++m) items += items_in(m);
+    team_.for_each(items, [&](std::int64_t item, int) {
+        int m = 0;
+        for (; item >= items_in(m); ++m) item -= items_in(m);
+        float* out[most_adapted_rows];
+        for (std::int64_t i = 0; i < rows.count; ++i)
+            out[i] = rows.out[i] + adapters.row_begin()[static_cast<std::size_t>(m)];
+        kernels_.scaled_rows({host(adapters).b(factors, m), outputs_of(m), rank, item * columns_each,
+                              std::min((item + 1) * columns_each, outputs_of(m)), reduced + m * rank, width,
+                              out, rows.count, true});
+    });
+}
+
+// The rows of each adapter together, so that its factors are read once for several rows.
+void CpuOps::add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                          FloatRows out) {
+    if (batch.adapter == nullptr) return;
     for (int adapter = 0; adapter < static_cast<int>(adapters.ranks().size()); ++adapter) {
-        const std::int64_t rank = adapters.ranks()[static_cast<std::size_t>(adapter)];
         adapted_rows_.clear();
-        for (int r = 0; r < static_cast<int>(x.rows) && rank > 0; ++r)
+        for (std::int64_t r = 0; r < x.rows && adapters.ranks()[static_cast<std::size_t>(adapter)] > 0; ++r)
             if (batch.adapter[r] == adapter) adapted_rows_.push_back(r);
-        if (adapted_rows_.empty()) continue;
         const auto rows = static_cast<std::int64_t>(adapted_rows_.size());
-        FloatRows gathered = host(x);
-        if (rows < x.rows) {
-            gathered = {room_for(gathered_, rows * x.columns), rows, x.columns};
-            for (std::int64_t i = 0; i < rows; ++i)
-                std::copy_n(host(x).data + adapted_rows_[static_cast<std::size_t>(i)] * x.columns, x.columns,
-                            gathered.data + i * x.columns);
-        }
-        for (int m = 0; m < adapters.matrices(); ++m) {
-            const std::int64_t begin = adapters.row_begin()[static_cast<std::size_t>(m)];
-            const WeightMatrix *const a = &host(adapters).a(adapter, m), *const b =
-                                                                             &host(adapters).b(adapter, m);
-            const FloatRows reduced{room_for(reduced_, rows * rank), rows, rank};
-            const FloatRows added{room_for(products_, rows * b->rows()), rows, b->rows()};
-            multiply(gathered, {&a, 1}, reduced);
-            multiply(reduced, {&b, 1}, added);
-            for (std::int64_t i = 0; i < rows; ++i) {
-                float* const to = out.data + adapted_rows_[static_cast<std::size_t>(i)] * out.columns + begin;
-                const float* const from = added.data + i * added.columns;
-                for (std::int64_t j = 0; j < added.columns; ++j) to[j] += from[j];
+        const auto rows_from = [&](std::int64_t begin, std::int64_t end) {
+            AdaptedRows some;
+            for (; begin < end; ++begin) {
+                const std::int64_t r = adapted_rows_[static_cast<std::size_t>(begin)];
+                some.add(host(x).data + r * x.columns, out.data + r * out.columns);
             }
+            return some;
+        };
+        // Many rows keep all threads busy, one group of rows each; few rows share the threads.
+        constexpr std::int64_t few = 8;
+        if (rows == 0) continue;
+        if (rows < few) {
+            add_factors_together(adapters, adapter, rows_from(0, rows));
+            continue;
         }
+        const std::int64_t each =
+            std::clamp<std::int64_t>(rows / team_.size(), std::min(rows, few / 2), most_adapted_rows);
+        team_.for_each((rows + each - 1) / each, [&](std::int64_t item, int thread) {
+            multiply_factors(adapters, adapter, rows_from(item * each, std::min((item + 1) * each, rows)),
+                             true, thread);
+        });
     }
 }
 
@@ -56,7 +126,7 @@ void CpuOps::find_adapted_pairs(const AdapterWeights& adapters, const BatchView&
         }
     std::ranges::stable_sort(adapted_pairs_, {}, &AdaptedPair::factors);
     // Few enough in a range that threads share the pairs of one expert.
-    constexpr std::size_t most_pairs = 16;
+    constexpr auto most_pairs = static_cast<std::size_t>(most_adapted_rows);
     pair_ranges_.clear();
     for (std::size_t i = 0; i < adapted_pairs_.size(); ++i) {
         if (pair_ranges_.empty() || i - pair_ranges_.back().begin == most_pairs ||
@@ -68,45 +138,14 @@ void CpuOps::find_adapted_pairs(const AdapterWeights& adapters, const BatchView&
 
 void CpuOps::multiply_adapted_pairs(FloatRows x, const std::int32_t* row_of, const AdapterWeights& adapters,
                                     FloatRows out) {
-    const auto pair_at = [&](std::size_t i) { return std::int64_t{adapted_pairs_[i].pair}; };
     team_.for_each(static_cast<std::int64_t>(pair_ranges_.size()), [&](std::int64_t item, int thread) {
         const PairRange range = pair_ranges_[static_cast<std::size_t>(item)];
-        const auto rows = static_cast<std::int64_t>(range.end - range.begin);
-        const int factors = adapted_pairs_[range.begin].factors;
-        const std::int64_t rank = adapters.ranks()[static_cast<std::size_t>(factors)];
-        Scratch& scratch = scratch_[static_cast<std::size_t>(thread)];
-        const std::int64_t needed = rows * (x.columns + rank + out.columns);
-        scratch.other.resize(std::max(scratch.other.size(), static_cast<std::size_t>(needed)));
-        float* const gathered = scratch.other.data();
-        float *const reduced = gathered + rows * x.columns, *const products = reduced + rows * rank;
-        for (std::int64_t i = 0; i < rows; ++i) {
-            const std::int64_t pair = pair_at(range.begin + static_cast<std::size_t>(i));
-            const std::int64_t row = row_of != nullptr ? row_of[pair] : pair;
-            std::copy_n(x.data + row * x.columns, x.columns, gathered + i * x.columns);
+        AdaptedRows rows;
+        for (std::size_t i = range.begin; i < range.end; ++i) {
+            const std::int64_t pair = adapted_pairs_[i].pair, row = row_of != nullptr ? row_of[pair] : pair;
+            rows.add(x.data + row * x.columns, out.data + pair * out.columns);
         }
-        const auto multiply_all = [&](const float* from, const HostMatrix& matrix, float* to,
-                                      std::int64_t stride) {
-            Product p;
-            p.format = matrix.format();
-            p.w = matrix.row(0);
-            p.row_bytes = matrix.row(1) - p.w;
-            p.columns = matrix.columns();
-            p.end = matrix.rows();
-            p.x = from;
-            p.rows = rows;
-            p.out = to;
-            p.out_stride = stride;
-            p.panel = scratch.panel.data();
-            kernels_.product(p);
-        };
-        for (int m = 0; m < adapters.matrices(); ++m) {
-            multiply_all(gathered, host(adapters).a(factors, m), reduced, rank);
-            multiply_all(reduced, host(adapters).b(factors, m),
-                         products + adapters.row_begin()[static_cast<std::size_t>(m)], out.columns);
-        }
-        for (std::int64_t i = 0; i < rows; ++i)
-            std::copy_n(products + i * out.columns, out.columns,
-                        out.data + pair_at(range.begin + static_cast<std::size_t>(i)) * out.columns);
+        multiply_factors(adapters, adapted_pairs_[range.begin].factors, rows, false, thread);
     });
 }
 

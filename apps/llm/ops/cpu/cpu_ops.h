@@ -116,6 +116,25 @@ class CpuOps : public HostOps {
     void multiply(FloatRows x, std::span<const WeightMatrix* const> weights, FloatRows out);
     // Lists the pairs whose rows have an adapter that changes the expert, sorted by factors.
     void find_adapted_pairs(const AdapterWeights& adapters, const BatchView& batch, const Routing& routing);
+    // The rows of a product with an adapter, at most most_adapted_rows.
+    static constexpr std::int64_t most_adapted_rows = 16;
+    struct AdaptedRows {
+        const float* x[most_adapted_rows];
+        float* out[most_adapted_rows];
+        std::int64_t count = 0;
+        void add(const float* from, float* to) {
+            x[count] = from;
+            out[count++] = to;
+        }
+    };
+    // out[i][:] = or, if `adds`, += the product of x[i] with the factors, on one thread.
+    void multiply_factors(const AdapterWeights& adapters, int factors, const AdaptedRows& rows, bool adds,
+                          int thread);
+    // The same with `adds` on all threads.
+    void add_factors_together(const AdapterWeights& adapters, int factors, const AdaptedRows& rows);
+    // to[i, j - begin] = the product of row i of x, (rows, columns), with row j of the first factor.
+    void reduce(const AdapterWeights& adapters, int factors, const float* x, std::int64_t rows,
+                std::int64_t begin, std::int64_t end, float* to, std::int64_t stride, int thread);
     // Writes the products of the pairs in the list to their rows of `out`. row_of: of a pair in x; nullptr:
     // the pair itself.
     void multiply_adapted_pairs(FloatRows x, const std::int32_t* row_of, const AdapterWeights& adapters,
@@ -127,10 +146,10 @@ class CpuOps : public HostOps {
     std::vector<Scratch> scratch_;
     std::vector<QuantizedBlock> quantized_;  // the activations of the current product
     std::vector<float> means_;
-    std::vector<float> logits_;    // of the router
-    std::vector<float> gathered_;  // the rows of x in the order of their experts
-    std::vector<float> products_;  // of each row with each of its experts
-    std::vector<std::int64_t> adapted_rows_;
+    std::vector<float> logits_;               // of the router
+    std::vector<float> gathered_;             // the rows of x in the order of their experts
+    std::vector<float> products_;             // of each row with each of its experts
+    std::vector<std::int64_t> adapted_rows_;  // with the same adapter
     struct AdaptedPair {
         int factors;  // index of the adapter for the expert
         std::int32_t pair;
@@ -140,7 +159,7 @@ class CpuOps : public HostOps {
         std::size_t begin, end;  // of adapted_pairs_ with the same factors
     };
     std::vector<PairRange> pair_ranges_;
-    std::vector<float> reduced_;  // the products of these rows with an adapter's first factor
+    std::vector<float> reduced_;  // the products of rows with an adapter's first factor
     struct ExpertItem {
         std::int64_t expert, item;
     };

@@ -5,6 +5,7 @@
 #include "llm/ops/cpu/integer_product.h"
 #include "llm/ops/cpu/product.h"
 #include "llm/ops/cpu/row_kernels.h"
+#include "llm/ops/cpu/scaled_rows.h"
 
 namespace voltpile::llm {
 
@@ -15,7 +16,8 @@ CpuKernels compiled_cpu_kernels<simd_level>() {
 #else
     constexpr void (*integers)(const Product&) = nullptr;
 #endif
-    return {simd_level, product<>, integers, quantize, attention, add_rms_norm, gate, soft_cap, to_half};
+    return {simd_level,   product<>, integers, quantize, attention,
+            add_rms_norm, gate,      soft_cap, to_half,  scaled_rows};
 }
 
 }  // namespace voltpile::llm

@@ -56,6 +56,23 @@ constexpr bool has_integer_product(WeightFormat format) {
     return false;
 }
 
+// out[r][j] = or, if `adds`, += sum_k x[r, k] * w[k, j], for 0 <= k < count, begin <= j < end, and all rows
+// r. The sum of an output depends neither on the other rows nor on `begin` and `end`, if these are multiples
+// of scaled_columns or the last columns.
+constexpr std::int64_t scaled_columns = 64;
+struct ScaledRows {
+    const float* w = nullptr;  // (count, stride)
+    std::int64_t stride = 0;
+    std::int64_t count = 0;
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    const float* x = nullptr;  // (rows, x_stride)
+    std::int64_t x_stride = 0;
+    float* const* out = nullptr;  // (rows)
+    std::int64_t rows = 0;
+    bool adds = false;
+};
+
 // Attention of one row and the `group` query heads that share a KV head.
 struct AttentionRow {
     const float* q = nullptr;  // (group, head_dim)
@@ -95,6 +112,7 @@ struct CpuKernels {
     // values[i] = cap * tanh(values[i] / cap)
     void (*soft_cap)(float* values, std::int64_t count, float cap);
     void (*to_half)(const float* from, std::uint16_t* to, std::int64_t count);
+    void (*scaled_rows)(const ScaledRows&);
 };
 
 // Whether products with these weights are made of integers; CpuOps packs such weights at loading.
