@@ -1,9 +1,13 @@
 // Compares golden models with LoRA adapters with transformers and PEFT (data/llm/goldens/make_lora.py).
 #include <filesystem>
+#include <fstream>
+#include <string_view>
 
+#include "base/error.h"
 #include "device/device.h"
 #include "llm/decoder_fixture.h"
 #include "llm/model/lora/lora_adapter.h"
+#include "llm/model_test_files.h"
 #include "llm/ops_fixture.h"
 
 namespace voltpile::llm::decoder_adapters_test {
@@ -185,6 +189,32 @@ TEST(DecoderAdapters, WithoutOneTheModelIsItself) {
         const ModelFiles plain(golden_folder(name));
         TestModel with(adapted.files, 1, {0}, make_cpu_ops), without(plain, 1, {0}, make_cpu_ops);
         EXPECT_EQ(with.run_in_pieces(golden.tokens, {300}), without.run_in_pieces(golden.tokens, {300}));
+    }
+}
+
+// The last number of a factor, which is of any type, becomes NaN.
+TEST(DecoderAdapters, WithNumbersThatAreNotFiniteAreRefused) {
+    for (const auto& [name, adapter] :
+         {Case{"mistral_small", "mistral_small_attention"}, Case{"mixtral", "mixtral_experts"}}) {
+        const test_files::TestFolder folder("nan");
+        for (const char* file : {"adapter_config.json", "adapter_model.safetensors"})
+            std::filesystem::copy(adapter_folder(adapter) + "/" + file, folder / file);
+        std::fstream tensors(folder / "adapter_model.safetensors",
+                             std::ios::in | std::ios::out | std::ios::binary);
+        tensors.seekp(-2, std::ios::end);
+        tensors.write("\xff\x7f", 2);
+        tensors.close();
+        ModelFiles files(golden_folder(name));
+        files.attach({std::make_shared<const LoraAdapter>(AdapterChoice{"bad", folder.path()}, files)});
+        try {
+            const TestModel model(files, 1, {0}, make_cpu_ops);
+            FAIL() << adapter;
+        } catch (const FileError& error) {
+            EXPECT_EQ(error.exit_code(), ExitCode::BadInput);
+            const std::string_view message = error.what();
+            EXPECT_EQ(test_files::missing("adapter bad: its factors of blk.", error.what()), "");
+            EXPECT_TRUE(message.ends_with("have numbers that are not finite")) << message;
+        }
     }
 }
 

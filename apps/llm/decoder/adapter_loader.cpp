@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <span>
 
+#include "base/error.h"
+#include "llm/model/byte_cursor.h"
 #include "llm/model/lora/adapter_memory.h"
 #include "llm/model/lora/lora_adapter.h"
 #include "llm/ops/dequantize.h"
@@ -40,6 +44,14 @@ struct Part {
     TensorShard shard;
 };
 
+// Throws FileError unless all numbers are finite.
+void check_finite(std::span<const float> numbers, const LoraAdapter& adapter, const ModelTensor& tensor) {
+    if (std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); })) return;
+    throw FileError(fmt::format("adapter {}: its factors of {} have numbers that are not finite",
+                                printable(adapter.name()), tensor.name),
+                    ExitCode::BadInput);
+}
+
 // Copies the rank's part of the factors of one matrix to its place among those of all matrices, whose rank
 // may be larger. a: of this matrix, zeros. b: the same.
 void copy_part(const LoraFactors& factors, const Part& part, std::size_t head_dim, std::size_t rank, float* a,
@@ -73,10 +85,14 @@ AdapterFactors factors_of(const LoraAdapter& adapter, const std::vector<Part>& p
     all.b.resize(rows * rank);
     float *a = all.a.data(), *b = all.b.data();
     for (const Part& part : parts) {
-        if (const LoraFactors* factors = adapter.factors(part.tensor.name))
+        const std::size_t a_size = rank * columns, b_size = part.shard.stored.rows() * rank;
+        if (const LoraFactors* factors = adapter.factors(part.tensor.name)) {
             copy_part(*factors, part, head_dim, rank, a, b);
-        a += rank * columns;
-        b += part.shard.stored.rows() * rank;
+            check_finite({a, a_size}, adapter, part.tensor);
+            check_finite({b, b_size}, adapter, part.tensor);
+        }
+        a += a_size;
+        b += b_size;
     }
     return all;
 }

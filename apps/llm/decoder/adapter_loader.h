@@ -11,6 +11,7 @@ namespace voltpile::llm {
 
 // Loads the factors for matrices of a layer that multiply the same input, cut as the matrices themselves.
 // names: without the layer, in the order of their outputs. Returns nullptr if no adapter changes any of them.
+// Throws FileError for factors that are not finite.
 std::unique_ptr<AdapterWeights> load_adapters(const WeightLoader& loader, int layer,
                                               const std::vector<std::string>& names);
 
