@@ -310,8 +310,8 @@ TEST(RandomAdapter, ChangesAllMatrices) {
          {std::pair<const char*, std::vector<std::string>>{"mixtral", {"ffn_gate_inp.weight"}},
           {"qwen2_moe", {"ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight"}},
           {"deepseek_v2",
-           {"ffn_gate_inp.weight", "attn_q.weight", "attn_kv_a_mqa.weight", "attn_k_b.weight",
-            "attn_v_b.weight"}},
+           {"ffn_gate_inp.weight", "attn_q.weight", "attn_kv_a_mqa.weight", "attn_kv_b.weight",
+            "attn_k_b.weight", "attn_v_b.weight"}},
           {"mistral_small", {}}}) {
         const ModelFiles files(kGoldens + name);
         const auto adapter = LoraAdapter::random("a", files, 5);
