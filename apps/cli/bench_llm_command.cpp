@@ -121,9 +121,10 @@ void add_bench_llm(CLI::App& bench, Action& action) {
     add_lora_option(*command, options->lora);
     CLI::Option* const random =
         command
-            ->add_option("--adapters", options->random_adapters,
-                         "give the model this many LoRA adapters with random factors for all its matrices, "
-                         "which the sequences take in turn, as they take those of --lora")
+            ->add_option(
+                "--adapters", options->random_adapters,
+                "give the model this many LoRA adapters with random factors for the matrices of its layers, "
+                "which the sequences take in turn, as they take those of --lora")
             ->check(CLI::Range(std::size_t{1}, llm::kMostAdapters))
             ->excludes(command->get_option("--lora"));
     command->add_option("--adapter-rank", options->random_rank, "rank of these adapters")

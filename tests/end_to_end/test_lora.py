@@ -148,9 +148,6 @@ class Mixtures(LoraCase):
         _, err = self.voltpile("generate", self.model, PROMPT, "--cpu", *self.lora, expect=BAD_INPUT)
         self.assertIn("block_sparse_moe.experts.4.w1 is of expert 4 where the model has 4 experts, 0 to 3", err)
 
-    def test_experts_may_be_in_host_memory(self):
-        self.expect_merged(self.generated(self.model, *self.lora, "--experts-on-host", 1), "one")
-
 
 class Jobs(LoraCase, LlmJob):
     def setUp(self):

@@ -118,6 +118,15 @@ TEST(SyntheticModel, UsesSmallerBlocksForRowsThatAreNotWholeOnes) {
     EXPECT_EQ(model.tensor("blk.3.ffn_up.0.weight").format, WeightFormat::Q4_K);
 }
 
+// llama.cpp has more bits for attn_v of 70B models in mixtures of 3 bits and more.
+TEST(SyntheticModel, HasTheMixturesOfLlamaCpp) {
+    for (const char* mixture : {"iq1_s", "iq2_xs", "iq2_m"})
+        EXPECT_EQ(SyntheticModel("llama-3-70b", mixture).tensor("blk.5.attn_v.weight").format,
+                  WeightFormat::Q4_K);
+    EXPECT_EQ(SyntheticModel("llama-3-70b", "iq3_s").tensor("blk.5.attn_v.weight").format,
+              WeightFormat::Q5_K);
+}
+
 // Of every mixture, also where rows are whole blocks of it.
 TEST(SyntheticModel, MakesWeightsInAllMixtures) {
     for (const QuantMixtureInfo& mixture : kSyntheticMixtures) {

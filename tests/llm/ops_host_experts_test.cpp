@@ -1,5 +1,7 @@
 // Experts in host memory beside those of the device and ReferenceOps.
+#include <array>
 #include <numeric>
+#include <utility>
 
 #include "llm/ops/cpu/core_experts.h"
 #include "llm/ops_experts_fixture.h"
@@ -209,6 +211,24 @@ TEST_P(OpsHostExpertsTest, CoresComputeRoutedRows) {
         const Loaded loaded = loaded_on(cores.ops());
         Side reference(std::make_unique<ReferenceOps>());
         const Loaded of_reference = loaded_on(*reference.ops);
+        // Two adapters, of which each leaves some experts as they are.
+        const auto factors_of = [&](std::int64_t columns, std::vector<std::int64_t> outputs) {
+            AdapterSource made;
+            made.columns = columns;
+            made.rows = std::move(outputs);
+            for (int i = 0; i < 2 * experts; ++i) {
+                const int rank = i % 4;
+                const std::int64_t all = std::accumulate(made.rows.begin(), made.rows.end(), std::int64_t{0});
+                made.adapters.push_back(
+                    {rank, normals(std::ssize(made.rows) * rank * columns, 0.1F), normals(all * rank)});
+            }
+            return made;
+        };
+        const AdapterSource of_gate_up = factors_of(hidden, {ffn, ffn}), of_down = factors_of(ffn, {hidden});
+        const auto load_on = [&](Ops& ops) {
+            return std::array{ops.load_adapters(of_gate_up), ops.load_adapters(of_down)};
+        };
+        const auto on_cores = load_on(cores.ops()), on_reference = load_on(*reference.ops);
         for (const std::int64_t rows : {1, 12}) {
             const auto x = normals(rows * hidden);
             std::vector<std::uint16_t> halves(x.size());
@@ -219,10 +239,6 @@ TEST_P(OpsHostExpertsTest, CoresComputeRoutedRows) {
                 expert.push_back(i % 7 == 3 ? -1 : i % experts);
                 weight.push_back(0.1F * static_cast<float>(1 + i % 5));
             }
-            std::vector<float> out(static_cast<std::size_t>(rows * hidden), 7);
-            cores.sum({halves.data(), expert.data(), weight.data(), nullptr, rows, hidden, used},
-                      layer_of(loaded, m), out.data());
-
             const std::size_t bytes = routing_bytes(rows, experts, used);
             const Routing routing = routing_in(reference.up(std::vector<float>(bytes / sizeof(float))), rows,
                                                experts, used, false);
@@ -231,11 +247,33 @@ TEST_P(OpsHostExpertsTest, CoresComputeRoutedRows) {
             sort_by_expert(rows, routing);
             const HiddenRows gated =
                 reference.hidden(std::vector<float>(static_cast<std::size_t>(rows * used * ffn)), ffn);
-            const FloatRows wanted = reference.rows(std::vector<float>(out.size()), hidden);
-            reference.ops->gated_experts(reference.hidden(x, hidden), *of_reference.gate, *of_reference.up,
-                                         m.activation, routing, nullptr, gated);
-            reference.ops->sum_experts(gated, *of_reference.down, routing, wanted);
-            EXPECT_LT(nmse(out, reference.down(wanted)), bound(format)) << rows;
+            const FloatRows added =
+                reference.rows(std::vector<float>(static_cast<std::size_t>(rows * used * 2 * ffn)), 2 * ffn);
+            std::vector<std::int32_t> adapter, none(static_cast<std::size_t>(rows), -1);
+            for (std::int32_t r = 0; r < rows; ++r) adapter.push_back((r + 1) % 3 - 1);
+            // Without adapters; with those of gate and up, of down, and of all.
+            for (const auto& [gate_up, down] :
+                 {std::pair{false, false}, {true, false}, {false, true}, {true, true}})
+                for (const std::vector<std::int32_t>* of_rows : {&adapter, &none}) {
+                    const auto layer_with = [&](const Loaded& from, const auto& factors) {
+                        ExpertLayer layer = layer_of(from, m);
+                        if (gate_up) layer.gate_up_adapters = factors[0].get();
+                        if (down) layer.down_adapters = factors[1].get();
+                        return layer;
+                    };
+                    std::vector<float> out(static_cast<std::size_t>(rows * hidden), 7);
+                    cores.sum(
+                        {halves.data(), expert.data(), weight.data(), of_rows->data(), rows, hidden, used},
+                        layer_with(loaded, on_cores), out.data());
+                    BatchView batch;
+                    batch.rows = static_cast<int>(rows);
+                    batch.adapter = of_rows->data();
+                    const FloatRows wanted = reference.rows(std::vector<float>(out.size()), hidden);
+                    run_experts(*reference.ops, reference.hidden(x, hidden),
+                                layer_with(of_reference, on_reference), batch, routing, added.data, gated,
+                                wanted);
+                    EXPECT_LT(nmse(out, reference.down(wanted)), bound(format)) << rows << gate_up << down;
+                }
         }
     }
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "llm/model/lora/lora_adapter.h"
 #include "llm/model/model_files.h"
 #include "llm/model/model_text.h"
 #include "llm/model/synthetic_model.h"
@@ -230,6 +231,20 @@ TEST(ExpertsOnHost, LongPassesCopyThemToTheGpus) {
     by_cores.batch_invariant = true;
     EXPECT_EQ(plan_replica(model, by_cores, t180).streamed_rows, 0);
     EXPECT_EQ(rows_to_stream(plan_replica(model, request(36), t180), weights), 0);
+}
+
+// Cores compute the passes of rows that may have adapters, so these get no more rows than usual.
+TEST(ExpertsOnHost, StayThereWithAdaptersOfExperts) {
+    const Topology t180 = cluster("t180.toml");
+    SyntheticModel model("gpt-oss-120b", "mxfp4_moe");
+    const ReplicaPlan alone = plan_replica(model, request(12), t180);
+    EXPECT_GT(alone.streamed_rows, 0);
+    model.attach({LoraAdapter::random("a", model, 2)});
+    const ReplicaPlan adapted = plan_replica(model, request(12), t180);
+    EXPECT_EQ(adapted.experts_on_host, 12);
+    EXPECT_EQ(adapted.streamed_rows, 0);
+    EXPECT_LT(adapted.request.rows, alone.request.rows);
+    EXPECT_EQ(adapted.stages.front().stored, alone.stages.front().stored);
 }
 
 // Cores convert Q4_1 to F16 and Q5_0 to Q8_0 before the copy; the GPU converts BF16 itself.

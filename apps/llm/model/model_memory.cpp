@@ -35,8 +35,9 @@ std::uint64_t bytes_of(WeightLayout layout, const ModelTensor& tensor, const Ten
                      static_cast<std::int64_t>(slice.columns()));
 }
 
-// on_host: the first layer with experts in host memory.
-RankBytes bytes_of_rank(const ModelSource& model, WeightLayout layout, const RankShare& share, int on_host) {
+// on_host: the first layer with experts in host memory. with_adapters: counts their factors.
+RankBytes bytes_of_rank(const ModelSource& model, WeightLayout layout, const RankShare& share, int on_host,
+                        bool with_adapters) {
     RankBytes bytes;
     bytes.layers.resize(static_cast<std::size_t>(model.config().layers));
     bytes.experts = bytes.integers = bytes.host_experts = bytes.host_weights = bytes.layers;
@@ -62,7 +63,7 @@ RankBytes bytes_of_rank(const ModelSource& model, WeightLayout layout, const Ran
     }
     for (std::size_t layer = 0; layer < bytes.layers.size() && layout == WeightLayout::Gpu; ++layer)
         bytes.integers[layer] = integer_bytes_of_layer(model, share, static_cast<std::int64_t>(layer));
-    for (std::int64_t layer = 0; layer < model.config().layers && !model.adapters().empty(); ++layer) {
+    for (std::int64_t layer = 0; layer < model.config().layers && with_adapters; ++layer) {
         const auto at = static_cast<std::size_t>(layer);
         const AdapterBytes adapters = adapter_bytes(model, layout, share, layer);
         bytes.layers[at] += adapters.others;
@@ -75,11 +76,13 @@ RankBytes bytes_of_rank(const ModelSource& model, WeightLayout layout, const Ran
     return bytes;
 }
 
-RankBytes fullest_rank(const ModelSource& model, WeightLayout layout, int ranks, int on_host) {
-    RankBytes fullest = bytes_of_rank(model, layout, rank_share(model, 0, ranks), on_host);
+RankBytes fullest_rank(const ModelSource& model, WeightLayout layout, int ranks, int on_host,
+                       bool with_adapters) {
+    RankBytes fullest = bytes_of_rank(model, layout, rank_share(model, 0, ranks), on_host, with_adapters);
     const auto raise = [](std::uint64_t& value, std::uint64_t other) { value = std::max(value, other); };
     for (int rank = 1; rank < ranks; ++rank) {
-        const RankBytes bytes = bytes_of_rank(model, layout, rank_share(model, rank, ranks), on_host);
+        const RankBytes bytes =
+            bytes_of_rank(model, layout, rank_share(model, rank, ranks), on_host, with_adapters);
         for (std::size_t i = 0; i < bytes.layers.size(); ++i) {
             raise(fullest.layers[i], bytes.layers[i]);
             raise(fullest.experts[i], bytes.experts[i]);
@@ -117,9 +120,9 @@ std::uint64_t tied_head_bytes(const ModelSource& model, WeightLayout layout, int
 class StageWeights {
   public:
     StageWeights(const ModelSource& model, WeightLayout layout, int ranks, std::size_t stages,
-                 bool embeds_last, int experts_on_host = 0)
+                 bool embeds_last, bool with_adapters, int experts_on_host = 0)
         : on_host_(first_layer_on_host(model.config(), experts_on_host)),
-          rank_(fullest_rank(model, layout, ranks, on_host_)),
+          rank_(fullest_rank(model, layout, ranks, on_host_, with_adapters)),
           stages_(stages),
           before_(rank_.layers.size() + 1, 0) {
         rank_.head += tied_head_bytes(model, layout, ranks, stages, embeds_last) +
@@ -204,10 +207,11 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
                                         std::span<const double> capacities, KvElement cache,
                                         int experts_on_host, bool embeds_last) {
     const std::size_t stages = capacities.size();
-    const StageWeights weights(model, layout, tensor_parallel, stages, embeds_last, experts_on_host);
+    const StageWeights weights(model, layout, tensor_parallel, stages, embeds_last, !model.adapters().empty(),
+                               experts_on_host);
     const std::size_t layers = weights.layers();
     if (stages < 1 || stages > layers) throw std::invalid_argument("more pipeline stages than layers");
-    const StageWeights stored(model, WeightLayout::File, tensor_parallel, stages, embeds_last);
+    const StageWeights stored(model, WeightLayout::File, tensor_parallel, stages, embeds_last, false);
 
     // best[s][e]: the minimal largest ratio of stages 0 to s if they end at layer e. from[s][e]: the layer
     // where stage s then begins.

@@ -31,7 +31,7 @@ WeightFormat value_format(QuantMixture mixture, const ModelTensor& tensor, const
     if ((mixture == IQ4_NL || mixture == IQ4_XS) && grouped) format = WeightFormat::Q5_K;
     if ((mixture == Q2_K_S || mixture == IQ3_S) && grouped) format = WeightFormat::Q4_K;
     if (is_tiny(mixture))
-        format = grouped || config.experts.count >= 4 ? WeightFormat::Q4_K : wider_format(mixture);
+        return grouped || config.experts.count >= 4 ? WeightFormat::Q4_K : wider_format(mixture);
     if (mixture == Q3_K_M) format = tensor.layer < 2 ? WeightFormat::Q5_K : WeightFormat::Q4_K;
     if (mixture == Q3_K_L || (mixture == Q4_K_S && tensor.layer < 4)) format = WeightFormat::Q5_K;
     if ((mixture == Q4_K_M || mixture == Q5_K_M) && gets_more_bits(tensor.layer, config.layers))

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "llm/model/lora/adapter_memory.h"
 
 namespace voltpile::llm {
 namespace {
@@ -93,7 +92,7 @@ std::string host_memory_obstacle(const ReplicaPlan& plan) {
     return "";
 }
 
-std::string experts_on_host_text(const ReplicaPlan& plan, const ModelSource& model) {
+std::string experts_on_host_text(const ReplicaPlan& plan, const ModelConfig& config) {
     if (plan.experts_on_host == 0) return "";
     std::uint64_t most = 0;
     for (const StageNeeds& stage : plan.stages) most = std::max(most, stage.host_experts);
@@ -104,11 +103,10 @@ std::string experts_on_host_text(const ReplicaPlan& plan, const ModelSource& mod
     return fmt::format(
         "the experts of the last {} of {} layers with experts stay in host memory: {} of weights a rank, {} "
         "for its passes, computed by {} core{}{}",
-        plan.experts_on_host, layers_with_experts(model.config()), size_text(most),
-        size_text(plan.host_working), cores, cores == 1 ? "" : "s",
+        plan.experts_on_host, layers_with_experts(config), size_text(most), size_text(plan.host_working),
+        cores, cores == 1 ? "" : "s",
         plan.streamed_rows > 0
-            ? fmt::format("; passes of {} tokens and more copy them to the GPUs{}", plan.streamed_rows,
-                          adapts_experts(model.adapters()) ? ", unless one of the tokens has an adapter" : "")
+            ? fmt::format("; passes of {} tokens and more copy them to the GPUs", plan.streamed_rows)
             : "");
 }
 

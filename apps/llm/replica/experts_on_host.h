@@ -29,6 +29,6 @@ std::string host_memory_obstacle(const ReplicaPlan& plan);
 
 // Describes the layers, their memory and their cores, for the notes of a plan; empty without experts in host
 // memory.
-std::string experts_on_host_text(const ReplicaPlan& plan, const ModelSource& model);
+std::string experts_on_host_text(const ReplicaPlan& plan, const ModelConfig& config);
 
 }  // namespace voltpile::llm

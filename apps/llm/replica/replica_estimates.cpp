@@ -13,7 +13,7 @@ namespace voltpile::llm {
 namespace {
 
 // Says how the memory of each stage comes about, and which GPU is the fullest.
-void explain_memory(ReplicaPlan& out, const ReplicaRoom& room, const ModelSource& model) {
+void explain_memory(ReplicaPlan& out, const ReplicaRoom& room, const ModelConfig& config) {
     const auto bytes = [](auto count) { return bytes_text(static_cast<double>(count)); };
     out.plan.formulas.clear();
     for (std::size_t s = 0; s < out.stages.size(); ++s) {
@@ -37,7 +37,7 @@ void explain_memory(ReplicaPlan& out, const ReplicaRoom& room, const ModelSource
                 fmt::format("host memory of stage {} = {} of experts of {} layers + {} for their passes", s,
                             bytes(stage.host_experts), stage.host_layers, bytes(out.host_working)));
     }
-    if (const std::string text = experts_on_host_text(out, model); !text.empty())
+    if (const std::string text = experts_on_host_text(out, config); !text.empty())
         out.plan.notes.push_back(text);
     int fullest = -1;
     double most = 0;
@@ -85,7 +85,7 @@ void estimate_speed(ReplicaPlan& out, std::int64_t points, const WeightBytes& we
 
 }  // namespace
 
-void add_estimates(ReplicaPlan& out, std::int64_t points, const ReplicaRoom& room, const ModelSource& model,
+void add_estimates(ReplicaPlan& out, std::int64_t points, const ReplicaRoom& room, const ModelConfig& config,
                    const WeightBytes& weights) {
     double points_per_s = 0;
     for (const double speed : leader_speeds(out.plan)) points_per_s += speed;
@@ -109,7 +109,7 @@ void add_estimates(ReplicaPlan& out, std::int64_t points, const ReplicaRoom& roo
             rank.memory_bytes += bytes;
         }
     }
-    explain_memory(out, room, model);
+    explain_memory(out, room, config);
     estimate_speed(out, points, weights);
 }
 

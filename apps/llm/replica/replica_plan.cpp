@@ -221,7 +221,9 @@ class ReplicaPlanner {
                                  out.plan.teams.notes.end());
         if (layout_of(out.plan) == WeightLayout::Gpu) out.experts_on_host = experts_on_host;
         room_.cut(out);
-        if (streams && out.experts_on_host > 0 && !request_.batch_invariant) {
+        // Cores compute all passes whose rows must not depend on others or may have adapters of experts.
+        if (streams && out.experts_on_host > 0 && !request_.batch_invariant &&
+            !adapts_experts(model_.adapters())) {
             const int least = rows_to_stream(out, weights_);
             if (least == 0 || least > most_rows()) return out;
             out.streamed_rows = least;
@@ -281,7 +283,7 @@ class ReplicaPlanner {
         room_.keep_integers(plan);
         if (auto advice = advice_on_numa_nodes(plan.plan); !advice.empty())
             plan.plan.warnings.push_back(std::move(advice));
-        add_estimates(plan, points_, room_, model_, weights_);
+        add_estimates(plan, points_, room_, model_.config(), weights_);
         return plan;
     }
 

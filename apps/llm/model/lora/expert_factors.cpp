@@ -130,7 +130,7 @@ LoraFactors factors_of_expert(const ExpertParameter& parameter, const ModelConfi
     LoraFactors factors;
     factors.rank = parameter.rank;
     factors.scale = scale;
-    factors.of_all_experts = true;
+    factors.shared = true;
     if (parameter.turned) {
         factors.a = {parameter.b, e, experts, ranks};
         factors.b = {parameter.a, e * rank * width + first, step, width};

@@ -204,12 +204,12 @@ const LoraFactors* LoraAdapter::factors(std::string_view tensor) const {
 std::string LoraAdapter::fingerprint() const {
     constexpr std::size_t kSample = 4096;
     std::string text;
-    std::set<const std::byte*> of_experts;  // that have been sampled
+    std::set<const std::byte*> shared;  // that have been sampled
     for (const auto& [tensor, factors] : factors_) {
         text += fmt::format("{} {} {} {:.17g}\n", tensor, factors.rank,
                             factors.b.first / factors.b.tensor.columns, factors.scale);
         for (const StoredTensor* each : {&factors.a.tensor, &factors.b.tensor}) {
-            if (factors.of_all_experts && !of_experts.insert(each->data).second) continue;
+            if (factors.shared && !shared.insert(each->data).second) continue;
             const std::size_t size = std::min<std::size_t>(each->bytes, kSample);
             for (const std::size_t at : {std::size_t{0}, (each->bytes - size) / 2})
                 text.append(reinterpret_cast<const char*>(each->data + at), size);

@@ -30,8 +30,8 @@ struct LoraFactors {
     FactorView a;  // (rank, columns of the matrix)
     FactorView b;  // (rows of the matrix, rank)
     LoraRows order = LoraRows::Same;
-    double scale = 1;             // of b
-    bool of_all_experts = false;  // the tensors have the factors of all experts of a layer
+    double scale = 1;     // of b
+    bool shared = false;  // other matrices have factors in the same tensors
 };
 
 // Returns the row of b that belongs to a row of the model's matrix. head_dim: of the model.

@@ -42,6 +42,7 @@ std::shared_ptr<const LoraAdapter> LoraAdapter::random(const std::string& name, 
     for (const ModelTensor* const matrix : matrices) {
         LoraFactors factors;
         factors.rank = rank;
+        factors.shared = true;
         factors.a = factor(adapter->numbers_, of_rank, matrix->columns);
         factors.b = factor(adapter->numbers_, matrix->rows, of_rank);
         adapter->factors_.emplace(matrix->name, factors);
