@@ -254,7 +254,8 @@ TEST_P(OpsHostExpertsTest, CoresComputeRoutedRows) {
             // Without adapters; with those of gate and up, of down, and of all.
             for (const auto& [gate_up, down] :
                  {std::pair{false, false}, {true, false}, {false, true}, {true, true}})
-                for (const std::vector<std::int32_t>* of_rows : {&adapter, &none}) {
+                for (const std::int32_t* of_rows :
+                     {adapter.data(), none.data(), static_cast<std::int32_t*>(nullptr)}) {
                     const auto layer_with = [&](const Loaded& from, const auto& factors) {
                         ExpertLayer layer = layer_of(from, m);
                         if (gate_up) layer.gate_up_adapters = factors[0].get();
@@ -262,12 +263,11 @@ TEST_P(OpsHostExpertsTest, CoresComputeRoutedRows) {
                         return layer;
                     };
                     std::vector<float> out(static_cast<std::size_t>(rows * hidden), 7);
-                    cores.sum(
-                        {halves.data(), expert.data(), weight.data(), of_rows->data(), rows, hidden, used},
-                        layer_with(loaded, on_cores), out.data());
+                    cores.sum({halves.data(), expert.data(), weight.data(), of_rows, rows, hidden, used},
+                              layer_with(loaded, on_cores), out.data());
                     BatchView batch;
                     batch.rows = static_cast<int>(rows);
-                    batch.adapter = of_rows->data();
+                    batch.adapter = of_rows;
                     const FloatRows wanted = reference.rows(std::vector<float>(out.size()), hidden);
                     run_experts(*reference.ops, reference.hidden(x, hidden),
                                 layer_with(of_reference, on_reference), batch, routing, added.data, gated,

@@ -5,6 +5,20 @@
 
 namespace voltpile::llm {
 
+namespace {
+
+float* room_for(std::vector<float>& memory, std::int64_t count) {
+    memory.resize(std::max(memory.size(), static_cast<std::size_t>(count)));
+    return memory.data();
+}
+
+std::int64_t outputs_of(const AdapterWeights& adapters, int matrix) {
+    const auto at = static_cast<std::size_t>(matrix);
+    return adapters.row_begin()[at + 1] - adapters.row_begin()[at];
+}
+
+}  // namespace
+
 void CpuOps::reduce(const AdapterWeights& adapters, int factors, const float* x, std::int64_t rows,
                     std::int64_t begin, std::int64_t end, float* to, std::int64_t stride, int thread) {
     const HostMatrix& a = host(adapters).a(factors);
@@ -23,61 +37,54 @@ void CpuOps::reduce(const AdapterWeights& adapters, int factors, const float* x,
     kernels_.product(p);
 }
 
+void CpuOps::expand(const AdapterWeights& adapters, int factors, int m, std::int64_t begin, std::int64_t end,
+                    const float* reduced, const AdaptedRows& rows, bool adds) const {
+    const std::int64_t rank = adapters.ranks()[static_cast<std::size_t>(factors)];
+    float* out[most_adapted_rows];
+    for (std::int64_t i = 0; i < rows.count; ++i)
+        out[i] = rows.out[i] + adapters.row_begin()[static_cast<std::size_t>(m)];
+    kernels_.scaled_rows({host(adapters).b(factors, m), outputs_of(adapters, m), rank, begin, end,
+                          reduced + m * rank, rank * adapters.matrices(), out, rows.count, adds});
+}
+
 void CpuOps::multiply_factors(const AdapterWeights& adapters, int factors, const AdaptedRows& rows, bool adds,
                               int thread) {
-    const std::int64_t rank = adapters.ranks()[static_cast<std::size_t>(factors)],
-                       width = rank * adapters.matrices(), columns = adapters.columns();
-    std::vector<float>& memory = scratch_[static_cast<std::size_t>(thread)].other;
-    memory.resize(std::max(memory.size(), static_cast<std::size_t>(rows.count * (columns + width))));
-    float *const gathered = memory.data(), *const reduced = gathered + rows.count * columns;
-    for (std::int64_t i = 0; i < rows.count; ++i) std::copy_n(rows.x[i], columns, gathered + i * columns);
+    const std::int64_t width = adapters.ranks()[static_cast<std::size_t>(factors)] * adapters.matrices(),
+                       columns = adapters.columns();
+    float* const gathered =
+        room_for(scratch_[static_cast<std::size_t>(thread)].other, rows.count * (columns + width));
+    float* const reduced = gathered + rows.count * columns;
+    rows.gather(columns, gathered);
     reduce(adapters, factors, gathered, rows.count, 0, width, reduced, width, thread);
-    for (int m = 0; m < adapters.matrices(); ++m) {
-        const std::int64_t begin = adapters.row_begin()[static_cast<std::size_t>(m)],
-                           outputs = adapters.row_begin()[static_cast<std::size_t>(m) + 1] - begin;
-        float* out[most_adapted_rows];
-        for (std::int64_t i = 0; i < rows.count; ++i) out[i] = rows.out[i] + begin;
-        kernels_.scaled_rows({host(adapters).b(factors, m), outputs, rank, 0, outputs, reduced + m * rank,
-                              width, out, rows.count, adds});
-    }
+    for (int m = 0; m < adapters.matrices(); ++m)
+        expand(adapters, factors, m, 0, outputs_of(adapters, m), reduced, rows, adds);
 }
 
 void CpuOps::add_factors_together(const AdapterWeights& adapters, int factors, const AdaptedRows& rows) {
-    const std::int64_t rank = adapters.ranks()[static_cast<std::size_t>(factors)],
-                       width = rank * adapters.matrices(), columns = adapters.columns();
-    const auto room_for = [](std::vector<float>& memory, std::int64_t count) {
-        memory.resize(std::max(memory.size(), static_cast<std::size_t>(count)));
-        return memory.data();
-    };
+    const std::int64_t width = adapters.ranks()[static_cast<std::size_t>(factors)] * adapters.matrices(),
+                       columns = adapters.columns();
     const float* x = rows.x[0];
     if (rows.count > 1) {
         float* const gathered = room_for(gathered_, rows.count * columns);
-        for (std::int64_t i = 0; i < rows.count; ++i) std::copy_n(rows.x[i], columns, gathered + i * columns);
+        rows.gather(columns, gathered);
         x = gathered;
     }
     float* const reduced = room_for(reduced_, rows.count * width);
-    constexpr std::int64_t factors_each = 4, columns_each = 16 * scaled_columns;
+    constexpr std::int64_t factors_each = 4, outputs_each = 16 * scaled_columns;
     team_.for_each((width + factors_each - 1) / factors_each, [&](std::int64_t item, int thread) {
         const std::int64_t begin = item * factors_each;
         reduce(adapters, factors, x, rows.count, begin, std::min(begin + factors_each, width),
                reduced + begin, width, thread);
     });
-    const auto outputs_of = [&](int m) {
-        const auto at = static_cast<std::size_t>(m);
-        return adapters.row_begin()[at + 1] - adapters.row_begin()[at];
-    };
-    const auto items_in = [&](int m) { return (outputs_of(m) + columns_each - 1) / columns_each; };
+    const auto items_in = [&](int m) { return (outputs_of(adapters, m) + outputs_each - 1) / outputs_each; };
     std::int64_t items = 0;
     for (int m = 0; m < adapters.matrices(); ++m) items += items_in(m);
     team_.for_each(items, [&](std::int64_t item, int) {
         int m = 0;
         for (; item >= items_in(m); ++m) item -= items_in(m);
-        float* out[most_adapted_rows];
-        for (std::int64_t i = 0; i < rows.count; ++i)
-            out[i] = rows.out[i] + adapters.row_begin()[static_cast<std::size_t>(m)];
-        kernels_.scaled_rows({host(adapters).b(factors, m), outputs_of(m), rank, item * columns_each,
-                              std::min((item + 1) * columns_each, outputs_of(m)), reduced + m * rank, width,
-                              out, rows.count, true});
+        const std::int64_t begin = item * outputs_each;
+        expand(adapters, factors, m, begin, std::min(begin + outputs_each, outputs_of(adapters, m)), reduced,
+               rows, true);
     });
 }
 
@@ -105,8 +112,7 @@ void CpuOps::add_adapters(HiddenRows x, const AdapterWeights& adapters, const Ba
             add_factors_together(adapters, adapter, rows_from(0, rows));
             continue;
         }
-        const std::int64_t each =
-            std::clamp<std::int64_t>(rows / team_.size(), std::min(rows, few / 2), most_adapted_rows);
+        const std::int64_t each = std::clamp<std::int64_t>(rows / team_.size(), few / 2, most_adapted_rows);
         team_.for_each((rows + each - 1) / each, [&](std::int64_t item, int thread) {
             multiply_factors(adapters, adapter, rows_from(item * each, std::min((item + 1) * each, rows)),
                              true, thread);

@@ -5,6 +5,7 @@
 // registers. A row's result is bit-identical in any batch and with any number of threads.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -126,6 +127,10 @@ class CpuOps : public HostOps {
             x[count] = from;
             out[count++] = to;
         }
+        // Copies the rows of x to (count, columns).
+        void gather(std::int64_t columns, float* to) const {
+            for (std::int64_t i = 0; i < count; ++i) std::copy_n(x[i], columns, to + i * columns);
+        }
     };
     // out[i][:] = or, if `adds`, += the product of x[i] with the factors, on one thread.
     void multiply_factors(const AdapterWeights& adapters, int factors, const AdaptedRows& rows, bool adds,
@@ -135,6 +140,10 @@ class CpuOps : public HostOps {
     // to[i, j - begin] = the product of row i of x, (rows, columns), with row j of the first factor.
     void reduce(const AdapterWeights& adapters, int factors, const float* x, std::int64_t rows,
                 std::int64_t begin, std::int64_t end, float* to, std::int64_t stride, int thread);
+    // out[i][j] = or, if `adds`, += the product of row i of `reduced`, which reduce() has left for all
+    // matrices, with the second factor, for the outputs begin <= j < end of matrix m.
+    void expand(const AdapterWeights& adapters, int factors, int m, std::int64_t begin, std::int64_t end,
+                const float* reduced, const AdaptedRows& rows, bool adds) const;
     // Writes the products of the pairs in the list to their rows of `out`. row_of: of a pair in x; nullptr:
     // the pair itself.
     void multiply_adapted_pairs(FloatRows x, const std::int32_t* row_of, const AdapterWeights& adapters,
