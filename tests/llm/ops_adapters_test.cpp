@@ -25,10 +25,15 @@ class OpsAdaptersTest : public OpsTest {
         BatchView view;
         view.rows = static_cast<int>(adapter.size());
         view.adapter = side.up(adapter);
+        view.adapter_order = side.up(order_of(adapter));
         return view;
     }
 };
 VOLTPILE_FOR_ALL_OPS(OpsAdaptersTest);
+INSTANTIATE_TEST_SUITE_P(GpuIntegers, OpsAdaptersTest,
+                         testing::Values(gpu_ops_maker(false, std::size_t{1} << 28),
+                                         gpu_ops_maker(true, std::size_t{1} << 28)),
+                         [](const auto& maker) { return maker.param.name; });
 
 // Rows of several adapters, of one that leaves the matrices as they are, and without one.
 TEST_P(OpsAdaptersTest, AddsTheProductsOfEachRowsAdapter) {
@@ -88,19 +93,43 @@ TEST_P(OpsAdaptersTest, WithoutAdaptersNothingChanges) {
     EXPECT_EQ(side.down(out), before);
 }
 
-TEST_P(OpsAdaptersTest, Gates) {
-    for (const std::int64_t columns : {8, 37, 300})
-        for (const Activation activation : {Activation::Silu, Activation::GeluTanh}) {
-            const auto x = normals(3 * 2 * columns, 2);
-            expect_same(
-                [&](Side& side) {
-                    const HiddenRows out =
-                        side.hidden(std::vector<float>(static_cast<std::size_t>(3 * columns)), columns);
-                    side.ops->gate(side.hidden(x, 2 * columns), activation, out);
+// Products of both matrices with the factors added, gated: of formats that GPUs multiply in several ways, with
+// norms and without, and widths that are no multiple of anything.
+TEST_P(OpsAdaptersTest, GatesProductsWithTheirAdapters) {
+    for (const auto& [format, columns, ffn] :
+         {std::tuple{WeightFormat::Q8_0, 128, 48}, {WeightFormat::F16, 40, 37}, {WeightFormat::Q4_K, 512, 300}})
+        for (const Activation activation : {Activation::Silu, Activation::GeluTanh})
+            for (const std::int64_t rows : {1, 4, 17, 70}) {
+                SCOPED_TRACE(std::string(name(format)) + ", " + std::to_string(rows) + " rows");
+                const AdapterSource source = adapters(columns, {ffn, ffn}, {8, 0, 20});
+                const auto gate = weights(format, ffn, columns), up = weights(format, ffn, columns);
+                const auto x = normals(rows * columns), norm = normals(columns);
+                std::vector<std::int32_t> adapter;
+                for (std::int64_t r = 0; r < rows; ++r) adapter.push_back(static_cast<int>(r % 4) - 1);
+                const auto run = [&](Side& side, bool normed) {
+                    const auto g = side.ops->load_matrix(OpsTest::source(format, ffn, columns, gate)),
+                               u = side.ops->load_matrix(OpsTest::source(format, ffn, columns, up));
+                    WeightMatrix* const both[] = {g.get(), u.get()};
+                    side.ops->allow_integers(both, true);
+                    const auto factors = side.ops->load_adapters(source);
+                    const auto zeros = [&](std::int64_t count) {
+                        return std::vector<float>(static_cast<std::size_t>(rows * count));
+                    };
+                    const HiddenRows out = side.hidden(zeros(ffn), ffn);
+                    RmsNorm from;
+                    from.x = side.rows(x, columns);
+                    from.weight = normed ? side.up(norm) : nullptr;
+                    from.eps = 1e-5F;
+                    from.out = side.hidden(normed ? zeros(columns) : x, columns);
+                    from.done = !normed;
+                    side.ops->adapted_gated_matmul(from, *g, *u, activation, *factors, batch_of(side, adapter),
+                                                   side.hidden(zeros(2 * ffn), 2 * ffn), out);
                     return side.down(out);
-                },
-                1e-11);
-        }
+                };
+                for (const bool normed : {false, true})
+                    expect_same([&](Side& side) { return run(side, normed); },
+                                4 * product_bound(format), integer_product_bound(format, true));
+            }
 }
 
 }  // namespace

@@ -119,6 +119,7 @@ class OpsExpertAdaptersTest : public ExpertsFixture {
             make_routing(side, rows, loaded.settings, static_cast<int>(loaded.gate->count()));
         BatchView batch = batch_of(side, sequence);
         batch.adapter = side.up(adapter);
+        batch.adapter_order = side.up(order_of(adapter));
         const HiddenRows rows_of_x = side.hidden(x, m.hidden);
         const auto pairs = static_cast<std::size_t>(rows * m.used);
         const auto ffn = static_cast<std::size_t>(m.ffn);
@@ -241,6 +242,8 @@ void OpsExpertAdaptersTest::replay_with_other_adapters(Memory memory) {
     BatchView batch = batch_of(side, sequence);
     std::int32_t* const adapter = side.up(std::vector<std::int32_t>{-1, -1, -1});
     batch.adapter = adapter;
+    auto* const order = side.up(std::vector<std::int32_t>{0, 1, 2});
+    batch.adapter_order = order;
     const HiddenRows x = side.hidden(normals(3 * m.hidden), m.hidden);
     const HiddenRows gated = side.hidden(std::vector<float>(static_cast<std::size_t>(6 * m.ffn)), m.ffn);
     const FloatRows added = side.rows(std::vector<float>(static_cast<std::size_t>(12 * m.ffn)), 2 * m.ffn);
@@ -256,6 +259,8 @@ void OpsExpertAdaptersTest::replay_with_other_adapters(Memory memory) {
     const auto recording = side.ops->record(enqueue);
     for (const std::vector<std::int32_t>& chosen : {std::vector<std::int32_t>{0, 1, -1}, {1, 1, 0}}) {
         side.ops->upload(adapter, chosen.data(), chosen.size() * sizeof(chosen[0]));
+        const auto order_of_chosen = order_of(chosen);
+        side.ops->upload(order, order_of_chosen.data(), chosen.size() * sizeof(chosen[0]));
         recording->replay();
         const auto replayed = side.down(out);
         enqueue();

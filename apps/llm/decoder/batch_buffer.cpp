@@ -24,8 +24,10 @@ void check_limits(const Batch& batch, const BatchLimits& limits) {
 
 std::size_t upload_bytes(const Batch& batch) {
     std::size_t bytes = 0;
+    // The adapters twice: also their order.
     for (const auto* array : {&batch.token, &batch.position, &batch.sequence, &batch.row_begin,
-                              &batch.logit_row, &batch.page_table, &batch.adapter, &batch.hidden_row})
+                              &batch.logit_row, &batch.page_table, &batch.adapter, &batch.adapter,
+                              &batch.hidden_row})
         bytes += UploadBlock::bytes_of<std::int32_t>(array->size());
     return bytes;
 }
@@ -46,7 +48,10 @@ BatchView add_to(UploadBlock& block, const Batch& batch) {
     view.row_begin = add(batch.row_begin);
     view.logit_row = add(batch.logit_row);
     view.page_table = add(batch.page_table);
-    if (!batch.adapter.empty()) view.adapter = add(batch.adapter);
+    if (!batch.adapter.empty()) {
+        view.adapter = add(batch.adapter);
+        view.adapter_order = add(order_of(batch.adapter));
+    }
     if (!batch.hidden_row.empty()) view.hidden_row = add(batch.hidden_row);
     for (const std::int32_t position : batch.position)
         view.max_context = std::max(view.max_context, position + 1);

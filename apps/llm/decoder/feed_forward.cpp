@@ -26,21 +26,18 @@ class GatedProduct final : public FeedForwardPart {
           down_adapters_(load_adapters(loader, layer, {"ffn_down" + ending})),
           activation_(loader.model().config().blocks.activation) {
         WeightMatrix *const both[] = {gate_.get(), up_.get()}, *const down[] = {down_.get()};
-        if (!gate_up_adapters_) loader.ops().allow_integers(both, true);
+        loader.ops().allow_integers(both, true);
         loader.ops().allow_integers(down, false);
     }
 
-    bool can_add() const override { return !down_adapters_; }
+    bool can_add(const Ops& ops) const override { return !down_adapters_ || !ops.batch_invariant(); }
 
     void run(Ops& ops, const RmsNorm& x, const BatchView& batch, const FeedForwardBuffers& buffers,
              FloatRows out, FeedForwardOutput use) const override {
         const HiddenRows gated{buffers.gated->data(), x.out.rows, gate_->rows()};
         if (gate_up_adapters_ && batch.adapter != nullptr) {
             const HiddenRows both{buffers.gate_up->data(), x.out.rows, gate_->rows() + up_->rows()};
-            const WeightMatrix* const weights[] = {gate_.get(), up_.get()};
-            ops.norm_matmul(x, weights, both);
-            ops.add_adapters(x.out, *gate_up_adapters_, batch, both);
-            ops.gate(both, activation_, gated);
+            ops.adapted_gated_matmul(x, *gate_, *up_, activation_, *gate_up_adapters_, batch, both, gated);
         } else {
             ops.norm_gated_matmul(x, *gate_, *up_, activation_, gated);
         }
@@ -97,7 +94,9 @@ class Mixture final : public FeedForwardPart {
         if (host_ != nullptr) host_->prepare(expert_layer());
     }
 
-    bool can_add() const override { return !shared_ && host_ == nullptr && !down_adapters_; }
+    bool can_add(const Ops& ops) const override {
+        return !shared_ && host_ == nullptr && (!down_adapters_ || !ops.batch_invariant());
+    }
 
     void run(Ops& ops, const RmsNorm& x, const BatchView& batch, const FeedForwardBuffers& buffers,
              FloatRows out, FeedForwardOutput use) const override {

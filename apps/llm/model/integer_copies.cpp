@@ -23,7 +23,7 @@ std::uint64_t integer_bytes_of_layer(const ModelSource& model, const RankShare& 
         if (columns <= most_integer_columns) all += integer_copy_bytes(rows, columns, gated);
     };
     const auto add_feed_forward = [&](const std::string& ending) {
-        if (model.adapters().empty()) add({"ffn_gate" + ending, "ffn_up" + ending}, true);
+        add({"ffn_gate" + ending, "ffn_up" + ending}, true);
         add({"ffn_down" + ending}, false);
     };
     if (config.latent.kv_rank == 0)

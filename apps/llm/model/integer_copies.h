@@ -9,8 +9,7 @@
 namespace voltpile::llm {
 
 // Returns the bytes of the copies as integers (integer_copy_bytes()) of a layer's weights on a rank: of the
-// matrices for which the decoder calls Ops::allow_integers(), but for gates if there are adapters, which may
-// change them.
+// matrices for which the decoder calls Ops::allow_integers().
 std::uint64_t integer_bytes_of_layer(const ModelSource& model, const RankShare& share, std::int64_t layer);
 
 }  // namespace voltpile::llm

@@ -1,7 +1,9 @@
 // A batch on the host, with arrays of its own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "llm/ops/batch_view.h"
@@ -16,5 +18,15 @@ struct Batch {
     int max_pages = 0;
     int prediction_layer = 0;  // that computes the batch, of several
 };
+
+// Returns the rows in the order of their adapters, those without one last.
+inline std::vector<std::int32_t> order_of(const std::vector<std::int32_t>& adapter) {
+    std::vector<std::int32_t> rows(adapter.size());
+    std::iota(rows.begin(), rows.end(), 0);
+    std::ranges::stable_sort(rows, {}, [&](std::int32_t row) {
+        return static_cast<std::uint32_t>(adapter[static_cast<std::size_t>(row)]);
+    });
+    return rows;
+}
 
 }  // namespace voltpile::llm

@@ -40,6 +40,7 @@ struct BatchView {
     const std::int32_t* logit_row = nullptr;   // (logits): rows, ascending
     // (rows): the row's adapter, in the order in which they were loaded; -1: none. nullptr: no row has one.
     const std::int32_t* adapter = nullptr;
+    const std::int32_t* adapter_order = nullptr;  // order_of(adapter), on GPUs if there is an adapter
     // (rows): the row's index in Decoder::hidden_rows(), for a prediction layer. nullptr in other passes.
     const std::int32_t* hidden_row = nullptr;
 

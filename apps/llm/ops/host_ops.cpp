@@ -151,6 +151,15 @@ std::unique_ptr<AdapterWeights> HostOps::load_adapters(const AdapterSource& sour
     return std::make_unique<HostAdapters>(source);
 }
 
+void HostOps::adapted_gated_matmul(const RmsNorm& x, const WeightMatrix& gate_matrix, const WeightMatrix& up,
+                                   Activation activation, const AdapterWeights& adapters,
+                                   const BatchView& batch, HiddenRows both, HiddenRows out) {
+    const WeightMatrix* const weights[] = {&gate_matrix, &up};
+    norm_matmul(x, weights, both);
+    add_adapters(x.out, adapters, batch, both);
+    gate(both, activation, out);
+}
+
 std::unique_ptr<HostExperts> HostOps::make_host_experts(const HostExpertShape&) {
     return std::make_unique<ExpertsOfHost>(*this);
 }

@@ -50,6 +50,7 @@ class HostAdapters final : public AdapterWeights {
 class HostOps : public HostRowOps {
   public:
     Element hidden_element() const override { return Element::F32; }
+    bool batch_invariant() const override { return true; }
 
     std::unique_ptr<OpsMemory> allocate(std::size_t bytes) override;
     std::unique_ptr<OpsMemory> allocate_on_host(std::size_t bytes) override { return allocate(bytes); }
@@ -71,11 +72,17 @@ class HostOps : public HostRowOps {
     std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) override;
     std::unique_ptr<Recording> record(std::function<void()> enqueue) override;
 
+    void adapted_gated_matmul(const RmsNorm& x, const WeightMatrix& gate, const WeightMatrix& up,
+                              Activation activation, const AdapterWeights& adapters, const BatchView& batch,
+                              HiddenRows both, HiddenRows out) override;
     void embed(const WeightMatrix& table, const BatchView& batch, float scale, FloatRows x) override;
     SentinelReport take_sentinel() override;
 
   protected:
     explicit HostOps(bool clamp) : limit_(half_limit(clamp)) {}
+
+    // out[r, j] = activation(x[r, j]) * x[r, n + j], with n = out.columns: the second step of gated_matmul.
+    virtual void gate(HiddenRows x, Activation activation, HiddenRows out) = 0;
 
     // Clamps keys or values, the only activations that are stored as fp16 here. Does nothing without a clamp.
     void limit(float* values, std::int64_t count) const;

@@ -118,6 +118,8 @@ class Ops {
     virtual ~Ops() = default;
 
     virtual Element hidden_element() const = 0;
+    // Whether no result depends on the other rows of a pass or on their number.
+    virtual bool batch_invariant() const = 0;
     virtual std::string describe() const = 0;  // "AVX2, 4 threads", "NVIDIA H200"
 
     // ---- memory
@@ -234,8 +236,11 @@ class Ops {
     virtual void add_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
                               FloatRows out) = 0;
 
-    // out[r, j] = activation(x[r, j]) * x[r, n + j], with n = out.columns: the second step of gated_matmul.
-    virtual void gate(HiddenRows x, Activation activation, HiddenRows out) = 0;
+    // norm_gated_matmul with the products of adapters for gate and up added to g and u, as by add_adapters.
+    // batch.adapter is not null. both: memory for (rows, 2 * rows of gate), unspecified afterwards.
+    virtual void adapted_gated_matmul(const RmsNorm& x, const WeightMatrix& gate, const WeightMatrix& up,
+                                      Activation activation, const AdapterWeights& adapters,
+                                      const BatchView& batch, HiddenRows both, HiddenRows out) = 0;
 
     // out[r, to.begin + h * to.stride + j] = sum_c x[r, from.begin + h * from.stride + c] * w[h * to.count +
     // j, c] for each head h: a product for each head. w: F16, (heads * to.count, from.count). A row does not

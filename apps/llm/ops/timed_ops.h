@@ -24,6 +24,7 @@ class TimedOps final : public Ops {
     }
 
     Element hidden_element() const override { return ops_.hidden_element(); }
+    bool batch_invariant() const override { return ops_.batch_invariant(); }
     std::string describe() const override { return ops_.describe(); }
     std::unique_ptr<OpsMemory> allocate(std::size_t bytes) override { return ops_.allocate(bytes); }
     std::unique_ptr<OpsMemory> allocate_on_host(std::size_t bytes) override {
@@ -120,9 +121,12 @@ class TimedOps final : public Ops {
         ops_.add_adapters(x, adapters, batch, out);
         mark("adapters");
     }
-    void gate(HiddenRows x, Activation activation, HiddenRows out) override {
-        ops_.gate(x, activation, out);
-        mark("adapters");
+    void adapted_gated_matmul(const RmsNorm& x, const WeightMatrix& gate, const WeightMatrix& up,
+                              Activation activation, const AdapterWeights& adapters, const BatchView& batch,
+                              HiddenRows both, HiddenRows out) override {
+        ops_.adapted_gated_matmul(x, gate, up, activation, adapters, batch, both, out);
+        if (timed())
+            mark(fmt::format("gated product 2 x {} x {} with adapters", out.columns, x.out.columns));
     }
     void matmul_heads(HiddenRows x, HeadColumns from, const WeightMatrix& weight, HiddenRows out,
                       HeadColumns to) override {

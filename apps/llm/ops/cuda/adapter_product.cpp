@@ -77,34 +77,42 @@ AdapterArgs CudaAdapters::args() const {
 
 namespace {
 
-// Returns how many rows fit into the scratch memory at once. numbers: of each row.
-std::int64_t rows_at_once(std::span<std::uint8_t> scratch, int numbers) {
-    const auto fit =
-        static_cast<std::int64_t>(scratch.size() / (static_cast<std::size_t>(numbers) * sizeof(float)));
-    if (fit == 0) throw DeviceError("products with adapters need more scratch memory");
-    return fit;
+// Numbers of an item in AdapterArgs::reduced.
+std::size_t numbers_of(const AdapterArgs& args) {
+    return static_cast<std::size_t>(sections_of(args.columns) * args.matrices * args.most_rank);
 }
 
-// Calls launch(arguments, first row) for as many rows at a time as fit into the scratch memory.
+// Returns how many items, of so many numbers each, fit into the scratch memory at once.
+int items_at_once(std::size_t scratch_bytes, std::size_t numbers) {
+    const std::size_t fit = scratch_bytes / (numbers * sizeof(float));
+    if (fit == 0) throw DeviceError("products with adapters need more scratch memory");
+    return static_cast<int>(std::min<std::size_t>(fit, 1 << 30));
+}
+
+// Calls launch(arguments) for as many rows at a time as fit into the scratch memory.
 template <class Launch>
-void for_rows_of_pairs(const AdapterWeights& adapters, const BatchView& batch, std::int64_t rows,
-                       const Routing& routing, FloatRows out, std::span<std::uint8_t> scratch,
-                       const Launch& launch) {
-    ExpertAdapterArgs args{static_cast<const CudaAdapters&>(adapters).args(), routing};
-    if (args.factors.most_rank == 0 || rows == 0) return;
-    const std::int64_t fit =
-        rows_at_once(scratch, routing.used * args.factors.matrices * args.factors.most_rank);
-    args.factors.reduced = reinterpret_cast<float*>(scratch.data());
-    args.factors.float_out = true;
-    args.factors.out_columns = static_cast<int>(out.columns);
-    for (std::int64_t row = 0; row < rows; row += fit) {
-        args.factors.rows = static_cast<int>(std::min(fit, rows - row));
-        args.factors.adapter_of = batch.adapter + row;
-        args.routing.expert = routing.expert + row * routing.used;
-        args.routing.place = routing.place + row * routing.used;
-        args.routing.weight = routing.weight + row * routing.used;
-        launch(args, row);
+void for_rows(AdapterArgs args, const BatchView& batch, HiddenRows x, std::span<std::uint8_t> scratch,
+              const Launch& launch) {
+    const int fit = args.most_rank == 0 ? static_cast<int>(x.rows) : items_at_once(scratch.size(), numbers_of(args));
+    args.reduced = reinterpret_cast<float*>(scratch.data());
+    args.adapter_of = batch.adapter;
+    args.x = x.data;
+    for (int row = 0; row < x.rows; row += args.rows) {
+        args.rows = std::min(fit, static_cast<int>(x.rows) - row);
+        args.order = batch.adapter_order + row;
+        launch(args);
     }
+}
+
+ExpertAdapterArgs args_of_pairs(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                                const Routing& routing, FloatRows out, std::span<std::uint8_t> scratch) {
+    ExpertAdapterArgs args{static_cast<const CudaAdapters&>(adapters).args(), routing};
+    args.factors.adapter_of = batch.adapter;
+    args.factors.x = x.data;
+    args.factors.reduced = reinterpret_cast<float*>(scratch.data());
+    args.factors.out = out.data;
+    args.factors.out_columns = static_cast<int>(out.columns);
+    return args;
 }
 
 }  // namespace
@@ -112,44 +120,57 @@ void for_rows_of_pairs(const AdapterWeights& adapters, const BatchView& batch, s
 void add_cuda_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch, void* out,
                        bool float_out, int out_columns, std::span<std::uint8_t> scratch,
                        const Stream& stream) {
-    if (batch.adapter == nullptr || x.rows == 0) return;
     AdapterArgs args = static_cast<const CudaAdapters&>(adapters).args();
-    if (args.most_rank == 0) return;
-    const std::int64_t fit = rows_at_once(scratch, args.matrices * args.most_rank);
-    args.reduced = reinterpret_cast<float*>(scratch.data());
-    args.float_out = float_out;
+    if (batch.adapter == nullptr || args.most_rank == 0) return;
+    args.out = out;
     args.out_columns = out_columns;
-    for (std::int64_t row = 0; row < x.rows; row += fit) {
-        args.rows = static_cast<int>(std::min(fit, x.rows - row));
-        args.adapter_of = batch.adapter + row;
-        args.x = static_cast<const std::uint16_t*>(x.data) + row * x.columns;
-        const std::int64_t first = row * out_columns;
-        args.out = float_out ? static_cast<void*>(static_cast<float*>(out) + first)
-                             : static_cast<void*>(static_cast<std::uint16_t*>(out) + first);
-        launch_add_adapters(args, stream);
-    }
+    for_rows(args, batch, x, scratch,
+             [&](const AdapterArgs& some) { launch_add_adapters(some, float_out, stream); });
+}
+
+void gate_cuda_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                        const GateArgs& gate, HiddenRows out, std::span<std::uint8_t> scratch,
+                        const Stream& stream) {
+    AdapterArgs args = static_cast<const CudaAdapters&>(adapters).args();
+    args.out = out.data;
+    args.out_columns = static_cast<int>(out.columns);
+    for_rows(args, batch, x, scratch,
+             [&](const AdapterArgs& some) { launch_adapted_gate(some, gate, stream); });
 }
 
 void adapt_cuda_experts(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
                         const Routing& routing, FloatRows out, std::span<std::uint8_t> scratch,
                         const Stream& stream) {
-    for_rows_of_pairs(adapters, batch, x.rows, routing, out, scratch,
-                      [&](ExpertAdapterArgs& args, std::int64_t row) {
-                          args.factors.x = static_cast<const std::uint16_t*>(x.data) + row * x.columns;
-                          args.factors.out = out.data;
-                          launch_adapt_experts(args, stream);
-                      });
+    ExpertAdapterArgs args = args_of_pairs(x, adapters, batch, routing, out, scratch);
+    const int pairs = static_cast<int>(x.rows) * routing.used;
+    const int fit = args.factors.most_rank == 0 ? pairs
+                                                : items_at_once(scratch.size(), numbers_of(args.factors));
+    for (; args.first_pair < pairs; args.first_pair += args.factors.rows) {
+        args.factors.rows = std::min(fit, pairs - args.first_pair);
+        launch_adapt_experts(args, stream);
+    }
 }
 
 void add_cuda_expert_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
                               const Routing& routing, FloatRows out, std::span<std::uint8_t> scratch,
                               const Stream& stream) {
-    for_rows_of_pairs(adapters, batch, out.rows, routing, out, scratch,
-                      [&](ExpertAdapterArgs& args, std::int64_t row) {
-                          args.factors.x = x.data;
-                          args.factors.out = out.data + row * out.columns;
-                          launch_add_expert_adapters(args, stream);
-                      });
+    ExpertAdapterArgs args = args_of_pairs(x, adapters, batch, routing, out, scratch);
+    if (args.factors.most_rank == 0 || out.rows == 0) return;
+    AddedExperts to{static_cast<int>(out.rows)};
+    args.factors.rows = to.batch_rows * routing.used;
+    const auto pairs = static_cast<std::size_t>(args.factors.rows);
+    const std::size_t reduced = pairs * numbers_of(args.factors) * sizeof(float);
+    const std::size_t left = scratch.size() > reduced ? scratch.size() - reduced : 0;
+    if (!few_expert_pairs(args.factors.rows, routing.experts)) {
+        to.products = reinterpret_cast<float*>(scratch.data() + reduced);
+        to.products_columns = std::min(items_at_once(left, pairs), args.factors.row_begin[1]);
+        // In whole groups of columns that sums over experts read at once, if there are several parts.
+        if (to.products_columns >= 4 && to.products_columns < args.factors.row_begin[1])
+            to.products_columns = to.products_columns / 4 * 4;
+    } else {
+        items_at_once(scratch.size(), pairs * numbers_of(args.factors));
+    }
+    launch_add_expert_adapters(args, to, stream);
 }
 
 }  // namespace voltpile::llm

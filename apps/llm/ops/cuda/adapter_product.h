@@ -32,7 +32,12 @@ void add_cuda_adapters(HiddenRows x, const AdapterWeights& adapters, const Batch
                        bool float_out, int out_columns, std::span<std::uint8_t> scratch,
                        const Stream& stream);
 
-// Ops::adapt_experts and Ops::add_expert_adapters. scratch: the same.
+// The second half of Ops::adapted_gated_matmul. batch.adapter is not null. scratch: the same.
+void gate_cuda_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
+                        const GateArgs& gate, HiddenRows out, std::span<std::uint8_t> scratch,
+                        const Stream& stream);
+
+// Ops::adapt_experts and Ops::add_expert_adapters. scratch: the same, or, in the second, for all rows.
 void adapt_cuda_experts(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
                         const Routing& routing, FloatRows out, std::span<std::uint8_t> scratch,
                         const Stream& stream);

@@ -1,14 +1,16 @@
 // Products with the factors of low-rank adapters on the GPU. Which rows have which adapter only the GPU
 // knows, so passes can be captured.
 //
-// Blocks take tiles of rows, and read the factors of an adapter once for all rows of the tile that have it.
-// Sums are in fp32, in an order that depends neither on the other rows nor on their number.
+// The product with the first factor is one of tensor cores. Rows come in the order of their adapters, so that
+// the rows of a block usually have the same, whose factors it reads once. Sums are in fp32, in an order that
+// depends neither on the other rows nor on their number.
 #pragma once
 
 #include <cstdint>
 
 #include "device/stream.h"
 #include "llm/model/layer_blocks.h"
+#include "llm/ops/host_device.h"
 #include "llm/ops/operands.h"
 
 namespace voltpile::llm {
@@ -22,38 +24,65 @@ struct AdapterEntry {
     int rank = 0;             // 0: the adapter leaves these matrices as they are
 };
 
+// The columns of x are cut into sections, whose sums are added in order by the product with the second factor.
+constexpr int section_columns = 2048;  // at most
+VOLTPILE_HOST_DEVICE constexpr int sections_of(int columns) {
+    return (columns + section_columns - 1) / section_columns;
+}
+
 struct AdapterArgs {
     const AdapterEntry* adapters = nullptr;    // in GPU memory
-    const std::int32_t* adapter_of = nullptr;  // (rows), in GPU memory; -1: none
-    const void* x = nullptr;                   // fp16 (rows, columns)
-    int rows = 0;
+    const std::int32_t* adapter_of = nullptr;  // BatchView::adapter
+    const std::int32_t* order = nullptr;       // (rows): those of BatchView::adapter_order to compute
+    const void* x = nullptr;                   // fp16 (rows of the batch, columns)
+    int rows = 0;                              // to compute
     int columns = 0;
     int matrices = 0;
     int row_begin[adapter_matrices + 1] = {};  // outputs of each matrix
     int most_rank = 0;                         // of all adapters
-    float* reduced = nullptr;                  // scratch: (rows, matrices * most_rank)
-    void* out = nullptr;                       // fp16, or fp32 if float_out; row stride out_columns
-    bool float_out = false;
+    float* reduced = nullptr;                  // scratch: (sections, rows, matrices * most_rank)
+    void* out = nullptr;                       // of the batch; row stride out_columns
     int out_columns = 0;
 };
 
-// Ops::add_adapters. rows must be positive.
-void launch_add_adapters(const AdapterArgs& args, const Stream& stream);
+// Ops::add_adapters. out: fp16, or fp32 if float_out. rows must be positive.
+void launch_add_adapters(const AdapterArgs& args, bool float_out, const Stream& stream);
 
-// Factors for experts, of which AdapterEntry adapter * routing.experts + e is for expert e. Blocks take a
-// pair of a row and one of its experts.
+// The products of gate and up, to which those of the factors are added before they are gated.
+struct GateArgs {
+    const void* products = nullptr;  // fp16 (rows of the batch, 2 * columns)
+    bool woven = false;              // 8 columns of the gate, 8 of up, and so on, instead of all of one first
+    int columns = 0;                 // of the result
+    Activation activation = Activation::Silu;
+    float limit = 0;  // half_limit()
+};
+// The second half of Ops::adapted_gated_matmul. out: fp16. rows must be positive.
+void launch_adapted_gate(const AdapterArgs& args, const GateArgs& gate, const Stream& stream);
+
+// Factors for experts, of which AdapterEntry adapter * routing.experts + e is for expert e.
 struct ExpertAdapterArgs {
-    AdapterArgs factors;  // reduced: (rows * used, matrices * most_rank); out: fp32
-    Routing routing;      // expert, place and weight begin with the first of factors.rows
+    // order is not used. rows: sorted pairs to compute. reduced: (sections, rows, matrices * most_rank).
+    AdapterArgs factors;
+    Routing routing;
+    int first_pair = 0;  // to compute
 };
 
-// Ops::adapt_experts. x: of the first of factors.rows; out: of the first sorted pair. rows must be positive.
+// Ops::adapt_experts. factors.x: (rows of the batch, columns); out: fp32, of the first sorted pair of all.
+// rows must be positive.
 void launch_adapt_experts(const ExpertAdapterArgs& args, const Stream& stream);
-// Ops::add_expert_adapters. x: of the first sorted pair; out: of the first of factors.rows.
-void launch_add_expert_adapters(const ExpertAdapterArgs& args, const Stream& stream);
 
-// Ops::gate. x: fp16 (rows, 2 * columns). out: fp16 (rows, columns). limit: half_limit().
-void launch_gate_halves(const void* x, Activation activation, int rows, int columns, float limit, void* out,
-                        const Stream& stream);
+// Ops::add_expert_adapters. factors: of all pairs; x: (pairs, columns); out: fp32. batch_rows: of the batch.
+// products: memory for products_columns columns of all pairs, fp32; 0: none, for few pairs
+// (few_expert_pairs()). Results are the same with and without.
+struct AddedExperts {
+    int batch_rows = 0;
+    float* products = nullptr;
+    int products_columns = 0;
+};
+void launch_add_expert_adapters(const ExpertAdapterArgs& args, const AddedExperts& to, const Stream& stream);
+// Whether most pairs have an expert of their own.
+constexpr bool few_expert_pairs(std::int64_t pairs, int experts) {
+    return pairs <= 4 * std::int64_t{experts};
+}
 
 }  // namespace voltpile::llm

@@ -87,6 +87,7 @@ class CudaOps final : public CudaRowOps {
 
     const Stream& stream() const override { return stream_; }
     Element hidden_element() const override { return Element::F16; }
+    bool batch_invariant() const override { return batch_invariant_; }
     std::string describe() const override {
         return info_.name + (batch_invariant_ ? ", batch-invariant" : "");
     }
@@ -200,10 +201,21 @@ class CudaOps final : public CudaRowOps {
         add_cuda_adapters(x, adapters, batch, out.data, true, static_cast<int>(out.columns),
                           {scratch_.data(), scratch_.size()}, stream_);
     }
-    void gate(HiddenRows x, Activation activation, HiddenRows out) override {
-        if (out.rows == 0) return;
-        launch_gate_halves(x.data, activation, static_cast<int>(out.rows), static_cast<int>(out.columns),
-                           limit_, out.data, stream_);
+    void adapted_gated_matmul(const RmsNorm& x, const WeightMatrix& gate, const WeightMatrix& up,
+                              Activation activation, const AdapterWeights& adapters, const BatchView& batch,
+                              HiddenRows both, HiddenRows out) override {
+        const WeightMatrix* const weights[] = {&gate, &up};
+        const bool woven = product_.weaves(x.out, weights);
+        const bool late = norms_late(x, weights, woven);
+        const HiddenRows normed = late ? x.out : this->normed(x);
+        const NormArgs norm = late ? norm_args(x) : NormArgs{};
+        if (woven)
+            product_.run_woven(normed, cuda(gate), cuda(up), both.data, norm);
+        else
+            product_.run(normed, weights, both.data, false, static_cast<int>(both.columns), norm);
+        gate_cuda_adapters(normed, adapters, batch,
+                           {both.data, woven, static_cast<int>(out.columns), activation, limit_}, out,
+                           {scratch_.data(), scratch_.size()}, stream_);
     }
     void matmul_heads(HiddenRows x, HeadColumns from, const WeightMatrix& weight, HiddenRows out,
                       HeadColumns to) override {

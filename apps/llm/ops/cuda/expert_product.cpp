@@ -51,11 +51,13 @@ void CudaExpertProduct::route(HiddenRows x, const RouterSettings& settings, cons
     if (adapters != nullptr && batch.adapter != nullptr) {
         args = static_cast<const CudaAdapters&>(*adapters).args();
         args.adapter_of = batch.adapter;
+        args.order = batch.adapter_order;
         args.x = x.data;
         args.rows = static_cast<int>(x.rows);
         args.reduced = scratch + logits;
     }
-    const std::size_t reduced = rows * static_cast<std::size_t>(args.matrices * args.most_rank);
+    const std::size_t reduced =
+        rows * static_cast<std::size_t>(sections_of(args.columns) * args.matrices * args.most_rank);
     if ((logits + reduced) * sizeof(float) > scratch_.size()) needs_scratch();
     launch_route(x.data, static_cast<int>(x.rows), static_cast<int>(x.columns), settings, batch, to,
                  args.most_rank > 0 ? &args : nullptr, scratch, counter_.data(), stream_);

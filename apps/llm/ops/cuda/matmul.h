@@ -37,6 +37,8 @@ struct MatmulArgs {
     int first_group[4] = {0, 0, 0, 0};  // matrix m has the groups (matrix.h) first_group[m] to [m + 1] - 1
     int matrices = 1;
     bool gated = false;                        // matrix[0] is gate, matrix[1] is up; one output
+    // Gated products of integers: both products instead, 8 columns of the gate, 8 of up, and so on.
+    bool apart = false;
     Activation activation = Activation::Silu;  // of the gate
     int rows = 0;                              // of x and out
     const void* x = nullptr;  // fp16 (rows, columns), contiguous, 16-byte aligned; columns a multiple of 32

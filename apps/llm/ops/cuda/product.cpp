@@ -241,6 +241,31 @@ void CudaProduct::run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatr
     }
 }
 
+bool CudaProduct::weaves(HiddenRows x, std::span<const WeightMatrix* const> weights) const {
+    return weights[0]->rows() % woven_columns == 0 && by_integers(integers_of(weights, true), x.rows);
+}
+
+void CudaProduct::run_woven(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, void* out,
+                            const NormArgs& norm) {
+    if (x.rows == 0) return;
+    std::size_t used = 0;
+    const WeightMatrix* const both[] = {&gate, &up};
+    MatmulArgs args;
+    args.norm = norm;
+    args.gated = true;
+    args.apart = true;
+    args.limit = limit_;
+    args.matrices = 2;
+    args.matrix[0] = gate.planes();
+    args.matrix[1] = up.planes();
+    args.rows = static_cast<int>(x.rows);
+    args.out = out;
+    args.out_columns = 2 * args.matrix[0].rows;
+    args.x = padded_columns(x, args.matrix[0].columns, scratch_, used, stream_);
+    args.integers = integers_of(both, true);
+    by_kernels(args, used);
+}
+
 // Not if batch-invariant: the order in which cuBLAS sums depends on the number of rows. Dequantizing weights
 // to fp16 in memory pays only for many rows, and not at all where wide tiles take the weights (matmul.h).
 bool CudaProduct::by_blas(const MatmulArgs& args) const {

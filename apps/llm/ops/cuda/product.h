@@ -39,6 +39,12 @@ class CudaProduct {
     bool sends(HiddenRows x) const { return x.rows == 1 && !batch_invariant_; }
     void run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, Activation activation,
                    void* out, int out_columns, const NormArgs& norm = {});
+    // Both products of a gated one instead, if weaves(), from the weights as integers that run_gated() takes:
+    // out: fp16 (rows, 2 * rows of gate), 8 columns of the gate, 8 of up, and so on.
+    static constexpr int woven_columns = 8;
+    bool weaves(HiddenRows x, std::span<const WeightMatrix* const> weights) const;
+    void run_woven(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, void* out,
+                   const NormArgs& norm = {});
     // Ops::add_matmul. out: fp32.
     void add(HiddenRows x, const CudaMatrix& weight, const float* bias, void* out, int out_columns);
     // Ops::allow_integers. copies: memory for copies, of which `room` bytes are left.

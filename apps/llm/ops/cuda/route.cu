@@ -268,9 +268,8 @@ void route(const __half* x, int rows, int columns, const RouterSettings& s, cons
     if (adapters != nullptr) {
         AdapterArgs args = *adapters;
         args.out = logits;
-        args.float_out = true;
         args.out_columns = outputs;
-        launch_add_adapters(args, stream);
+        launch_add_adapters(args, true, stream);
     }
     with_experts(s.experts, [&](auto each) {
         launch_early("choice of experts", choose_experts<each.value>, {(rows + 3) / 4, 128}, stream, logits,

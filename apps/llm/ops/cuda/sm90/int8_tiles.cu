@@ -196,6 +196,11 @@ void launch_int8_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int mu
                 const int first_row = first * piece_rows;
                 some.pieces = std::min(each, pieces - first);
                 MatmulArgs& a = some.matmul;
+                if (a.apart) {  // as of one matrix, which has the rows of both in the order of the copy
+                    a.gated = false;
+                    a.matrices = 1;
+                    a.matrix[0].rows = 2 * args.matrix[0].rows;
+                }
                 a.rows = std::min(some.pieces * piece_rows, rows - first_row);
                 a.scratch = room.parts;
                 a.out = static_cast<std::uint8_t*>(args.out) + static_cast<std::int64_t>(row + first_row) *
