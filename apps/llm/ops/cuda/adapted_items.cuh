@@ -2,60 +2,61 @@
 // sorted pairs of rows and experts. A block has a tile of neighbors.
 #pragma once
 
-#include <cuda_fp16.h>
-
 #include "llm/ops/cuda/adapters.h"
 #include "llm/ops/cuda/early_launch.cuh"
 
 namespace voltpile::llm {
 
-constexpr int adapted_tile = 16;  // items, at most
 constexpr int no_factors = -1, no_item = -2;
 
 // In shared memory.
+template <int tile>
 struct TileItems {
-    int factors[adapted_tile];  // index of an AdapterEntry, or one of the above
-    int row[adapted_tile];      // of x
+    static_assert(tile <= 32);
+    int factors[tile];  // index of an AdapterEntry, or one of the above
+    int row[tile];      // of x
+    int place[tile];    // in AdapterArgs::reduced
 };
 
-// Both set the tile's items, of which `first` is the first, and wait for earlier kernels. All threads of a
-// block call it; a barrier must follow.
+// Both set the tile's items, of which `first` is the first. The second reads what earlier kernels write. All
+// threads of a block call it; a barrier must follow.
 template <int tile>
-__device__ __forceinline__ void find_items(const AdapterArgs& args, int first, TileItems& items) {
+__device__ __forceinline__ void find_items(const AdapterArgs& args, int first, TileItems<tile>& items) {
     const int at = static_cast<int>(threadIdx.x);
     if (at < tile) {
         const bool exists = first + at < args.rows;
         const int row = exists ? args.order[first + at] : 0;
-        items.row[at] = row;
+        items.row[at] = items.place[at] = row;
         items.factors[at] = exists ? max(args.adapter_of[row], no_factors) : no_item;
     }
 }
-// by_row: x has a row for each row of the batch, otherwise for each sorted pair.
-template <int tile, bool by_row>
-__device__ __forceinline__ void find_items(const ExpertAdapterArgs& args, int first, TileItems& items) {
+template <int tile>
+__device__ __forceinline__ void find_items(const ExpertAdapterArgs& args, int first,
+                                           TileItems<tile>& items) {
     const Routing& routing = args.routing;
-    first += args.first_pair;
+    const int at = static_cast<int>(threadIdx.x), begin = args.first_pair + first;
     const int pairs = min(routing.begin[routing.experts], args.first_pair + args.factors.rows);
-    const int at = static_cast<int>(threadIdx.x);
-    if (at < tile && first + at >= pairs) {
-        items.row[at] = 0;
-        items.factors[at] = no_item;
+    if (at < tile) {
+        items.place[at] = first + at;
+        if (begin + at >= pairs) {
+            items.row[at] = 0;
+            items.factors[at] = no_item;
+        }
     }
     for (int e = at; e < routing.experts; e += static_cast<int>(blockDim.x)) {
-        const int begin = max(routing.begin[e], first),
-                  end = min(min(routing.begin[e + 1], first + tile), pairs);
-        for (int pair = begin; pair < end; ++pair) {
+        const int end = min(min(routing.begin[e + 1], begin + tile), pairs);
+        for (int pair = max(routing.begin[e], begin); pair < end; ++pair) {
             const int row = routing.row[pair], adapter = args.factors.adapter_of[row];
-            items.row[pair - first] = by_row ? row : pair;
-            items.factors[pair - first] = adapter < 0 ? no_factors : adapter * routing.experts + e;
+            items.row[pair - begin] = args.x_of_pairs ? pair : row;
+            items.factors[pair - begin] = adapter < 0 ? no_factors : adapter * routing.experts + e;
         }
     }
 }
 
 // Calls work(factors, items) for all factors in a tile; bit i of `items` is item i. without: also for items
 // without factors.
-template <int tile, bool without, class Work>
-__device__ __forceinline__ void for_each_factors(const TileItems& items, const Work& work) {
+template <bool without, int tile, class Work>
+__device__ __forceinline__ void for_each_factors(const TileItems<tile>& items, const Work& work) {
     unsigned left = 0;
 #pragma unroll
     for (int i = 0; i < tile; ++i) left |= items.factors[i] >= (without ? no_factors : 0) ? 1U << i : 0U;

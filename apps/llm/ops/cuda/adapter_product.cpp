@@ -17,7 +17,7 @@ constexpr int padded_rank(int rank) {
     return (rank + 7) / 8 * 8;
 }
 
-// Both factors as fp16, a then b transposed, with the padded rank.
+// Both factors as fp16, a then b, with the padded rank.
 std::vector<std::uint16_t> packed(const AdapterFactors& factors, int matrices, std::int64_t columns,
                                   std::int64_t rows) {
     const std::int64_t rank = factors.rank, padded = padded_rank(factors.rank);
@@ -31,7 +31,7 @@ std::vector<std::uint16_t> packed(const AdapterFactors& factors, int matrices, s
             to(m * padded * columns + at) = half(factors.a, m * rank * columns + at);
     const std::int64_t begin = matrices * padded * columns;
     for (std::int64_t j = 0; j < rows; ++j)
-        for (std::int64_t k = 0; k < rank; ++k) to(begin + k * rows + j) = half(factors.b, j * rank + k);
+        for (std::int64_t k = 0; k < rank; ++k) to(begin + j * padded + k) = half(factors.b, j * rank + k);
     return halves;
 }
 
@@ -77,38 +77,38 @@ AdapterArgs CudaAdapters::args() const {
 
 namespace {
 
-// Numbers of an item in AdapterArgs::reduced.
-std::size_t numbers_of(const AdapterArgs& args) {
-    return static_cast<std::size_t>(sections_of(args.columns) * args.matrices * args.most_rank);
+// Returns the bytes of AdapterArgs::reduced for so many rows or pairs.
+std::size_t reduced_bytes(const AdapterArgs& args, std::int64_t items) {
+    return static_cast<std::size_t>(items * sections_of(args.columns) * args.matrices * args.most_rank) *
+           sizeof(float);
 }
 
-// Returns how many items, of so many numbers each, fit into the scratch memory at once.
-int items_at_once(std::size_t scratch_bytes, std::size_t numbers) {
-    const std::size_t fit = scratch_bytes / (numbers * sizeof(float));
-    if (fit == 0) throw DeviceError("products with adapters need more scratch memory");
-    return static_cast<int>(std::min<std::size_t>(fit, 1 << 30));
+void check_room(std::span<std::uint8_t> scratch, std::size_t bytes) {
+    if (bytes > scratch.size()) throw DeviceError("products with adapters need more scratch memory");
 }
 
-// Calls launch(arguments) for as many rows at a time as fit into the scratch memory.
-template <class Launch>
-void for_rows(AdapterArgs args, const BatchView& batch, HiddenRows x, std::span<std::uint8_t> scratch,
-              const Launch& launch) {
-    const int fit = args.most_rank == 0 ? static_cast<int>(x.rows) : items_at_once(scratch.size(), numbers_of(args));
-    args.reduced = reinterpret_cast<float*>(scratch.data());
+AdapterArgs args_of_rows(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch, void* out,
+                         int out_columns, std::span<std::uint8_t> scratch) {
+    AdapterArgs args = static_cast<const CudaAdapters&>(adapters).args();
     args.adapter_of = batch.adapter;
+    args.order = batch.adapter_order;
     args.x = x.data;
-    for (int row = 0; row < x.rows; row += args.rows) {
-        args.rows = std::min(fit, static_cast<int>(x.rows) - row);
-        args.order = batch.adapter_order + row;
-        launch(args);
-    }
+    args.rows = args.batch_rows = static_cast<int>(x.rows);
+    args.out = out;
+    args.out_columns = out_columns;
+    args.reduced = reinterpret_cast<float*>(scratch.data());
+    check_room(scratch, reduced_bytes(args, x.rows));
+    return args;
 }
 
+// For all sorted pairs.
 ExpertAdapterArgs args_of_pairs(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
-                                const Routing& routing, FloatRows out, std::span<std::uint8_t> scratch) {
+                                std::int64_t rows, const Routing& routing, FloatRows out,
+                                std::span<std::uint8_t> scratch) {
     ExpertAdapterArgs args{static_cast<const CudaAdapters&>(adapters).args(), routing};
     args.factors.adapter_of = batch.adapter;
     args.factors.x = x.data;
+    args.factors.rows = static_cast<int>(rows) * routing.used;
     args.factors.reduced = reinterpret_cast<float*>(scratch.data());
     args.factors.out = out.data;
     args.factors.out_columns = static_cast<int>(out.columns);
@@ -120,32 +120,28 @@ ExpertAdapterArgs args_of_pairs(HiddenRows x, const AdapterWeights& adapters, co
 void add_cuda_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch, void* out,
                        bool float_out, int out_columns, std::span<std::uint8_t> scratch,
                        const Stream& stream) {
-    AdapterArgs args = static_cast<const CudaAdapters&>(adapters).args();
-    if (batch.adapter == nullptr || args.most_rank == 0) return;
-    args.out = out;
-    args.out_columns = out_columns;
-    for_rows(args, batch, x, scratch,
-             [&](const AdapterArgs& some) { launch_add_adapters(some, float_out, stream); });
+    if (batch.adapter == nullptr || x.rows == 0) return;
+    const AdapterArgs args = args_of_rows(x, adapters, batch, out, out_columns, scratch);
+    if (args.most_rank > 0) launch_add_adapters(args, float_out, stream);
 }
 
 void gate_cuda_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
                         const GateArgs& gate, HiddenRows out, std::span<std::uint8_t> scratch,
                         const Stream& stream) {
-    AdapterArgs args = static_cast<const CudaAdapters&>(adapters).args();
-    args.out = out.data;
-    args.out_columns = static_cast<int>(out.columns);
-    for_rows(args, batch, x, scratch,
-             [&](const AdapterArgs& some) { launch_adapted_gate(some, gate, stream); });
+    if (x.rows == 0) return;
+    launch_adapted_gate(args_of_rows(x, adapters, batch, out.data, static_cast<int>(out.columns), scratch),
+                        gate, stream);
 }
 
 void adapt_cuda_experts(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
                         const Routing& routing, FloatRows out, std::span<std::uint8_t> scratch,
                         const Stream& stream) {
-    ExpertAdapterArgs args = args_of_pairs(x, adapters, batch, routing, out, scratch);
-    const int pairs = static_cast<int>(x.rows) * routing.used;
-    const int fit = args.factors.most_rank == 0 ? pairs
-                                                : items_at_once(scratch.size(), numbers_of(args.factors));
-    for (; args.first_pair < pairs; args.first_pair += args.factors.rows) {
+    ExpertAdapterArgs args = args_of_pairs(x, adapters, batch, x.rows, routing, out, scratch);
+    const int pairs = args.factors.rows;
+    const std::size_t each = std::max<std::size_t>(reduced_bytes(args.factors, 1), 1);
+    check_room(scratch, each);
+    const auto fit = static_cast<int>(std::min<std::size_t>(scratch.size() / each, 1 << 30));
+    for (; args.first_pair < pairs; args.first_pair += fit) {
         args.factors.rows = std::min(fit, pairs - args.first_pair);
         launch_adapt_experts(args, stream);
     }
@@ -154,23 +150,19 @@ void adapt_cuda_experts(HiddenRows x, const AdapterWeights& adapters, const Batc
 void add_cuda_expert_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
                               const Routing& routing, FloatRows out, std::span<std::uint8_t> scratch,
                               const Stream& stream) {
-    ExpertAdapterArgs args = args_of_pairs(x, adapters, batch, routing, out, scratch);
+    ExpertAdapterArgs args = args_of_pairs(x, adapters, batch, out.rows, routing, out, scratch);
+    args.x_of_pairs = true;
     if (args.factors.most_rank == 0 || out.rows == 0) return;
-    AddedExperts to{static_cast<int>(out.rows)};
-    args.factors.rows = to.batch_rows * routing.used;
+    // As many columns at a time as fit, in whole groups if not all do.
+    constexpr int group = 8;
     const auto pairs = static_cast<std::size_t>(args.factors.rows);
-    const std::size_t reduced = pairs * numbers_of(args.factors) * sizeof(float);
-    const std::size_t left = scratch.size() > reduced ? scratch.size() - reduced : 0;
-    if (!few_expert_pairs(args.factors.rows, routing.experts)) {
-        to.products = reinterpret_cast<float*>(scratch.data() + reduced);
-        to.products_columns = std::min(items_at_once(left, pairs), args.factors.row_begin[1]);
-        // In whole groups of columns that sums over experts read at once, if there are several parts.
-        if (to.products_columns >= 4 && to.products_columns < args.factors.row_begin[1])
-            to.products_columns = to.products_columns / 4 * 4;
-    } else {
-        items_at_once(scratch.size(), pairs * numbers_of(args.factors));
-    }
-    launch_add_expert_adapters(args, to, stream);
+    const std::size_t reduced = (reduced_bytes(args.factors, args.factors.rows) + 255) / 256 * 256,
+                      group_bytes = pairs * group * sizeof(float);
+    check_room(scratch, reduced + group_bytes);
+    const std::size_t groups = std::min<std::size_t>((scratch.size() - reduced) / group_bytes, 1 << 20);
+    launch_add_expert_adapters(args, static_cast<int>(out.rows),
+                               reinterpret_cast<float*>(scratch.data() + reduced),
+                               std::min(args.factors.row_begin[1], static_cast<int>(groups) * group), stream);
 }
 
 }  // namespace voltpile::llm

@@ -27,7 +27,7 @@ class CudaAdapters final : public AdapterWeights {
 };
 
 // Ops::add_adapters. out: fp16, or fp32 if float_out. scratch: GPU memory. Throws DeviceError if it is too
-// small for a row.
+// small.
 void add_cuda_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch, void* out,
                        bool float_out, int out_columns, std::span<std::uint8_t> scratch,
                        const Stream& stream);
@@ -37,7 +37,7 @@ void gate_cuda_adapters(HiddenRows x, const AdapterWeights& adapters, const Batc
                         const GateArgs& gate, HiddenRows out, std::span<std::uint8_t> scratch,
                         const Stream& stream);
 
-// Ops::adapt_experts and Ops::add_expert_adapters. scratch: the same, or, in the second, for all rows.
+// Ops::adapt_experts and Ops::add_expert_adapters. scratch: the same.
 void adapt_cuda_experts(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
                         const Routing& routing, FloatRows out, std::span<std::uint8_t> scratch,
                         const Stream& stream);

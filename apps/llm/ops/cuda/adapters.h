@@ -1,9 +1,9 @@
 // Products with the factors of low-rank adapters on the GPU. Which rows have which adapter only the GPU
 // knows, so passes can be captured.
 //
-// The product with the first factor is one of tensor cores. Rows come in the order of their adapters, so that
-// the rows of a block usually have the same, whose factors it reads once. Sums are in fp32, in an order that
-// depends neither on the other rows nor on their number.
+// Both products are of tensor cores. Rows come in the order of their adapters, so that the rows of a block
+// usually have the same, whose factors it reads once. Sums are in fp32, in an order that depends neither on the
+// other rows nor on their number. Between the products, numbers have the range of fp32 and 21 bits.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ constexpr int adapter_matrices = 4;  // at most, of one input
 // The factors of one adapter in GPU memory, fp16. The rank is padded with zeros to a multiple of 8.
 struct AdapterEntry {
     const void* a = nullptr;  // (matrices, rank, columns)
-    const void* b = nullptr;  // (rank, rows of all matrices)
+    const void* b = nullptr;  // (rows of all matrices, rank)
     int rank = 0;             // 0: the adapter leaves these matrices as they are
 };
 
@@ -35,12 +35,13 @@ struct AdapterArgs {
     const std::int32_t* adapter_of = nullptr;  // BatchView::adapter
     const std::int32_t* order = nullptr;       // (rows): those of BatchView::adapter_order to compute
     const void* x = nullptr;                   // fp16 (rows of the batch, columns)
+    int batch_rows = 0;                        // of the batch
     int rows = 0;                              // to compute
     int columns = 0;
     int matrices = 0;
     int row_begin[adapter_matrices + 1] = {};  // outputs of each matrix
     int most_rank = 0;                         // of all adapters
-    float* reduced = nullptr;                  // scratch: (sections, rows, matrices * most_rank)
+    float* reduced = nullptr;  // scratch: (sections, rows of the batch, matrices * most_rank)
     void* out = nullptr;                       // of the batch; row stride out_columns
     int out_columns = 0;
 };
@@ -61,28 +62,20 @@ void launch_adapted_gate(const AdapterArgs& args, const GateArgs& gate, const St
 
 // Factors for experts, of which AdapterEntry adapter * routing.experts + e is for expert e.
 struct ExpertAdapterArgs {
-    // order is not used. rows: sorted pairs to compute. reduced: (sections, rows, matrices * most_rank).
+    // order is not used. rows: sorted pairs to compute. reduced: (sections, rows, matrices * most_rank). out:
+    // fp32.
     AdapterArgs factors;
     Routing routing;
-    int first_pair = 0;  // to compute
+    int first_pair = 0;       // to compute
+    bool x_of_pairs = false;  // x has a row for each sorted pair, instead of each row of the batch
 };
 
-// Ops::adapt_experts. factors.x: (rows of the batch, columns); out: fp32, of the first sorted pair of all.
-// rows must be positive.
+// Ops::adapt_experts. out: of the first sorted pair of all. rows must be positive.
 void launch_adapt_experts(const ExpertAdapterArgs& args, const Stream& stream);
 
-// Ops::add_expert_adapters. factors: of all pairs; x: (pairs, columns); out: fp32. batch_rows: of the batch.
-// products: memory for products_columns columns of all pairs, fp32; 0: none, for few pairs
-// (few_expert_pairs()). Results are the same with and without.
-struct AddedExperts {
-    int batch_rows = 0;
-    float* products = nullptr;
-    int products_columns = 0;
-};
-void launch_add_expert_adapters(const ExpertAdapterArgs& args, const AddedExperts& to, const Stream& stream);
-// Whether most pairs have an expert of their own.
-constexpr bool few_expert_pairs(std::int64_t pairs, int experts) {
-    return pairs <= 4 * std::int64_t{experts};
-}
+// Ops::add_expert_adapters. args: of all pairs; out: of the batch. products: scratch for `columns` columns of
+// all pairs, (pairs, columns).
+void launch_add_expert_adapters(const ExpertAdapterArgs& args, int batch_rows, float* products, int columns,
+                                const Stream& stream);
 
 }  // namespace voltpile::llm

@@ -5,16 +5,17 @@
 
 namespace voltpile::llm {
 
-// Whether a block has only one row of so many: few blocks would leave most multiprocessors without work.
+// Whether a block has only one of so many rows: few blocks would leave most multiprocessors without work.
 constexpr bool few_adapted_rows(int rows) {
     return rows <= 16;
 }
+// The same of pairs: most have factors of their own.
+inline bool few_adapted_pairs(const ExpertAdapterArgs& args) {
+    return args.factors.rows <= 4 * args.routing.experts;
+}
 
-// Sets args.reduced for all rows of args.order that have an adapter.
+// Sets args.reduced for all rows of args.order, or sorted pairs, that have factors.
 void launch_reduce_rows(const AdapterArgs& args, const Stream& stream);
-
-// The same for sorted pairs. by_row: x has a row for each row of the batch, otherwise for each sorted pair.
-// few: most pairs have factors of their own.
-void launch_reduce_pairs(const ExpertAdapterArgs& args, bool by_row, bool few, const Stream& stream);
+void launch_reduce_pairs(const ExpertAdapterArgs& args, const Stream& stream);
 
 }  // namespace voltpile::llm

@@ -53,7 +53,7 @@ void CudaExpertProduct::route(HiddenRows x, const RouterSettings& settings, cons
         args.adapter_of = batch.adapter;
         args.order = batch.adapter_order;
         args.x = x.data;
-        args.rows = static_cast<int>(x.rows);
+        args.rows = args.batch_rows = static_cast<int>(x.rows);
         args.reduced = scratch + logits;
     }
     const std::size_t reduced =
