@@ -21,6 +21,18 @@ class OpsAdaptersTest : public OpsTest {
         return source;
     }
 
+    // Rows of x, to be normed if there is a norm.
+    static RmsNorm rows_of(Side& side, const std::vector<float>& x, std::int64_t columns,
+                           const std::vector<float>* norm) {
+        RmsNorm rows;
+        rows.x = side.rows(x, columns);
+        rows.weight = norm != nullptr ? side.up(*norm) : nullptr;
+        rows.eps = 1e-5F;
+        rows.out = side.hidden(norm != nullptr ? std::vector<float>(x.size()) : x, columns);
+        rows.done = norm == nullptr;
+        return rows;
+    }
+
     static BatchView batch_of(Side& side, const std::vector<std::int32_t>& adapter) {
         BatchView view;
         view.rows = static_cast<int>(adapter.size());
@@ -93,43 +105,69 @@ TEST_P(OpsAdaptersTest, WithoutAdaptersNothingChanges) {
     EXPECT_EQ(side.down(out), before);
 }
 
-// Products of both matrices with the factors added, gated: of formats that GPUs multiply in several ways, with
-// norms and without, and widths that are no multiple of anything.
+// Products with those of adapters added, in the ways of GPUs: of few rows and many, of formats that may be
+// rounded to integers and of one that may not, with norms and without, and of widths that are no multiple of
+// anything.
+struct AdaptedShape {
+    WeightFormat format;
+    std::int64_t columns, ffn;
+};
+constexpr AdaptedShape adapted_shapes[] = {
+    {WeightFormat::Q8_0, 128, 48}, {WeightFormat::F16, 40, 37}, {WeightFormat::Q4_K, 512, 300}};
+constexpr std::int64_t adapted_rows[] = {1, 4, 17, 70, 300};
+
+std::vector<std::int32_t> adapters_in_turn(std::int64_t rows) {
+    std::vector<std::int32_t> adapter;
+    for (std::int64_t r = 0; r < rows; ++r) adapter.push_back(static_cast<int>(r % 4) - 1);
+    return adapter;
+}
+std::vector<float> zeros(std::int64_t count) {
+    return std::vector<float>(static_cast<std::size_t>(count));
+}
+
 TEST_P(OpsAdaptersTest, GatesProductsWithTheirAdapters) {
-    for (const auto& [format, columns, ffn] :
-         {std::tuple{WeightFormat::Q8_0, 128, 48}, {WeightFormat::F16, 40, 37}, {WeightFormat::Q4_K, 512, 300}})
+    for (const auto& [format, columns, ffn] : adapted_shapes)
         for (const Activation activation : {Activation::Silu, Activation::GeluTanh})
-            for (const std::int64_t rows : {1, 4, 17, 70}) {
+            for (const std::int64_t rows : adapted_rows) {
                 SCOPED_TRACE(std::string(name(format)) + ", " + std::to_string(rows) + " rows");
                 const AdapterSource source = adapters(columns, {ffn, ffn}, {8, 0, 20});
                 const auto gate = weights(format, ffn, columns), up = weights(format, ffn, columns);
                 const auto x = normals(rows * columns), norm = normals(columns);
-                std::vector<std::int32_t> adapter;
-                for (std::int64_t r = 0; r < rows; ++r) adapter.push_back(static_cast<int>(r % 4) - 1);
-                const auto run = [&](Side& side, bool normed) {
-                    const auto g = side.ops->load_matrix(OpsTest::source(format, ffn, columns, gate)),
-                               u = side.ops->load_matrix(OpsTest::source(format, ffn, columns, up));
-                    WeightMatrix* const both[] = {g.get(), u.get()};
-                    side.ops->allow_integers(both, true);
-                    const auto factors = side.ops->load_adapters(source);
-                    const auto zeros = [&](std::int64_t count) {
-                        return std::vector<float>(static_cast<std::size_t>(rows * count));
-                    };
-                    const HiddenRows out = side.hidden(zeros(ffn), ffn);
-                    RmsNorm from;
-                    from.x = side.rows(x, columns);
-                    from.weight = normed ? side.up(norm) : nullptr;
-                    from.eps = 1e-5F;
-                    from.out = side.hidden(normed ? zeros(columns) : x, columns);
-                    from.done = !normed;
-                    side.ops->adapted_gated_matmul(from, *g, *u, activation, *factors, batch_of(side, adapter),
-                                                   side.hidden(zeros(2 * ffn), 2 * ffn), out);
-                    return side.down(out);
-                };
                 for (const bool normed : {false, true})
-                    expect_same([&](Side& side) { return run(side, normed); },
-                                4 * product_bound(format), integer_product_bound(format, true));
+                    expect_same(
+                        [&](Side& side) {
+                            const auto g = side.ops->load_matrix(OpsTest::source(format, ffn, columns, gate)),
+                                       u = side.ops->load_matrix(OpsTest::source(format, ffn, columns, up));
+                            WeightMatrix* const both[] = {g.get(), u.get()};
+                            side.ops->allow_integers(both, true);
+                            const auto factors = side.ops->load_adapters(source);
+                            const HiddenRows out = side.hidden(zeros(rows * ffn), ffn);
+                            side.ops->adapted_gated_matmul(
+                                rows_of(side, x, columns, normed ? &norm : nullptr), *g, *u, activation,
+                                *factors, batch_of(side, adapters_in_turn(rows)),
+                                side.hidden(zeros(rows * 2 * ffn), 2 * ffn), out);
+                            return side.down(out);
+                        },
+                        4 * product_bound(format), integer_product_bound(format, true));
             }
+}
+
+// Numbers between the factors that are small, and that exceed the range of fp16.
+TEST_P(OpsAdaptersTest, NumbersBetweenTheFactorsMayBeLarge) {
+    constexpr std::int64_t columns = 64, outputs = 16;
+    for (const float size : {1e-3F, 1.0F, 1e4F}) {
+        AdapterSource source = adapters(columns, {outputs}, {8});
+        for (float& each : source.adapters[0].a) each *= size > 1 ? 10.0F : 1.0F;
+        for (float& each : source.adapters[0].b) each *= 1e-3F;
+        auto x = normals(5 * columns);
+        for (float& each : x) each = float_from_half(half_from_float(each * size));
+        expect_same([&](Side& side) {
+            const auto weights = side.ops->load_adapters(source);
+            const FloatRows out = side.rows(zeros(5 * outputs), outputs);
+            side.ops->add_adapters(side.hidden(x, columns), *weights, batch_of(side, {0, 0, -1, 0, 0}), out);
+            return side.down(out);
+        });
+    }
 }
 
 }  // namespace

@@ -25,9 +25,9 @@ void check_limits(const Batch& batch, const BatchLimits& limits) {
 std::size_t upload_bytes(const Batch& batch) {
     std::size_t bytes = 0;
     // The adapters twice: also their order.
-    for (const auto* array : {&batch.token, &batch.position, &batch.sequence, &batch.row_begin,
-                              &batch.logit_row, &batch.page_table, &batch.adapter, &batch.adapter,
-                              &batch.hidden_row})
+    for (const auto* array :
+         {&batch.token, &batch.position, &batch.sequence, &batch.row_begin, &batch.logit_row,
+          &batch.page_table, &batch.adapter, &batch.adapter, &batch.hidden_row})
         bytes += UploadBlock::bytes_of<std::int32_t>(array->size());
     return bytes;
 }

@@ -1,5 +1,5 @@
 // The items of products with adapters' factors: the rows of a batch, in the order of their adapters, or the
-// sorted pairs of rows and experts. A block has a tile of neighbors.
+// sorted pairs of rows and experts. A tile has neighbors.
 #pragma once
 
 #include "llm/ops/cuda/adapters.h"
@@ -31,24 +31,22 @@ __device__ __forceinline__ void find_items(const AdapterArgs& args, int first, T
     }
 }
 template <int tile>
-__device__ __forceinline__ void find_items(const ExpertAdapterArgs& args, int first,
-                                           TileItems<tile>& items) {
+__device__ __forceinline__ void find_items(const ExpertAdapterArgs& args, int first, TileItems<tile>& items) {
     const Routing& routing = args.routing;
-    const int at = static_cast<int>(threadIdx.x), begin = args.first_pair + first;
-    const int pairs = min(routing.begin[routing.experts], args.first_pair + args.factors.rows);
+    const int at = static_cast<int>(threadIdx.x), pairs = routing.begin[routing.experts];
     if (at < tile) {
         items.place[at] = first + at;
-        if (begin + at >= pairs) {
+        if (first + at >= pairs) {
             items.row[at] = 0;
             items.factors[at] = no_item;
         }
     }
     for (int e = at; e < routing.experts; e += static_cast<int>(blockDim.x)) {
-        const int end = min(min(routing.begin[e + 1], begin + tile), pairs);
-        for (int pair = max(routing.begin[e], begin); pair < end; ++pair) {
+        const int end = min(min(routing.begin[e + 1], first + tile), pairs);
+        for (int pair = max(routing.begin[e], first); pair < end; ++pair) {
             const int row = routing.row[pair], adapter = args.factors.adapter_of[row];
-            items.row[pair - begin] = args.x_of_pairs ? pair : row;
-            items.factors[pair - begin] = adapter < 0 ? no_factors : adapter * routing.experts + e;
+            items.row[pair - first] = args.x_of_pairs ? pair : row;
+            items.factors[pair - first] = adapter < 0 ? no_factors : adapter * routing.experts + e;
         }
     }
 }
@@ -57,14 +55,12 @@ __device__ __forceinline__ void find_items(const ExpertAdapterArgs& args, int fi
 // without factors.
 template <bool without, int tile, class Work>
 __device__ __forceinline__ void for_each_factors(const TileItems<tile>& items, const Work& work) {
-    unsigned left = 0;
-#pragma unroll
-    for (int i = 0; i < tile; ++i) left |= items.factors[i] >= (without ? no_factors : 0) ? 1U << i : 0U;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int mine = items.factors[lane < tile ? lane : 0];
+    unsigned left = __ballot_sync(0xffffffffu, lane < tile && mine >= (without ? no_factors : 0));
     while (left != 0) {
-        const int factors = items.factors[__ffs(static_cast<int>(left)) - 1];
-        unsigned same = 0;
-#pragma unroll
-        for (int i = 0; i < tile; ++i) same |= items.factors[i] == factors ? 1U << i : 0U;
+        const int factors = __shfl_sync(0xffffffffu, mine, __ffs(static_cast<int>(left)) - 1);
+        const unsigned same = left & __ballot_sync(0xffffffffu, mine == factors);
         left &= ~same;
         work(factors, same);
     }

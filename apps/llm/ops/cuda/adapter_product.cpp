@@ -75,13 +75,14 @@ AdapterArgs CudaAdapters::args() const {
     return args;
 }
 
-namespace {
-
-// Returns the bytes of AdapterArgs::reduced for so many rows or pairs.
-std::size_t reduced_bytes(const AdapterArgs& args, std::int64_t items) {
-    return static_cast<std::size_t>(items * sections_of(args.columns) * args.matrices * args.most_rank) *
-           sizeof(float);
+AdapterArgs adapters_of_rows(const AdapterWeights& adapters, const BatchView& batch) {
+    AdapterArgs args = static_cast<const CudaAdapters&>(adapters).args();
+    args.adapter_of = batch.adapter;
+    args.order = batch.adapter_order;
+    return args;
 }
+
+namespace {
 
 void check_room(std::span<std::uint8_t> scratch, std::size_t bytes) {
     if (bytes > scratch.size()) throw DeviceError("products with adapters need more scratch memory");
@@ -89,19 +90,16 @@ void check_room(std::span<std::uint8_t> scratch, std::size_t bytes) {
 
 AdapterArgs args_of_rows(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch, void* out,
                          int out_columns, std::span<std::uint8_t> scratch) {
-    AdapterArgs args = static_cast<const CudaAdapters&>(adapters).args();
-    args.adapter_of = batch.adapter;
-    args.order = batch.adapter_order;
+    AdapterArgs args = adapters_of_rows(adapters, batch);
     args.x = x.data;
-    args.rows = args.batch_rows = static_cast<int>(x.rows);
+    args.rows = static_cast<int>(x.rows);
     args.out = out;
     args.out_columns = out_columns;
-    args.reduced = reinterpret_cast<float*>(scratch.data());
+    args.reduced = scratch.data();
     check_room(scratch, reduced_bytes(args, x.rows));
     return args;
 }
 
-// For all sorted pairs.
 ExpertAdapterArgs args_of_pairs(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
                                 std::int64_t rows, const Routing& routing, FloatRows out,
                                 std::span<std::uint8_t> scratch) {
@@ -109,9 +107,10 @@ ExpertAdapterArgs args_of_pairs(HiddenRows x, const AdapterWeights& adapters, co
     args.factors.adapter_of = batch.adapter;
     args.factors.x = x.data;
     args.factors.rows = static_cast<int>(rows) * routing.used;
-    args.factors.reduced = reinterpret_cast<float*>(scratch.data());
+    args.factors.reduced = scratch.data();
     args.factors.out = out.data;
     args.factors.out_columns = static_cast<int>(out.columns);
+    check_room(scratch, reduced_bytes(args.factors, args.factors.rows));
     return args;
 }
 
@@ -136,15 +135,8 @@ void gate_cuda_adapters(HiddenRows x, const AdapterWeights& adapters, const Batc
 void adapt_cuda_experts(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
                         const Routing& routing, FloatRows out, std::span<std::uint8_t> scratch,
                         const Stream& stream) {
-    ExpertAdapterArgs args = args_of_pairs(x, adapters, batch, x.rows, routing, out, scratch);
-    const int pairs = args.factors.rows;
-    const std::size_t each = std::max<std::size_t>(reduced_bytes(args.factors, 1), 1);
-    check_room(scratch, each);
-    const auto fit = static_cast<int>(std::min<std::size_t>(scratch.size() / each, 1 << 30));
-    for (; args.first_pair < pairs; args.first_pair += fit) {
-        args.factors.rows = std::min(fit, pairs - args.first_pair);
-        launch_adapt_experts(args, stream);
-    }
+    if (x.rows > 0)
+        launch_adapt_experts(args_of_pairs(x, adapters, batch, x.rows, routing, out, scratch), stream);
 }
 
 void add_cuda_expert_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,

@@ -26,6 +26,9 @@ class CudaAdapters final : public AdapterWeights {
     int most_rank_ = 0;                       // padded
 };
 
+// Returns what the factors and the batch say; the caller sets the rest.
+AdapterArgs adapters_of_rows(const AdapterWeights& adapters, const BatchView& batch);
+
 // Ops::add_adapters. out: fp16, or fp32 if float_out. scratch: GPU memory. Throws DeviceError if it is too
 // small.
 void add_cuda_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch, void* out,

@@ -2,15 +2,14 @@
 // knows, so passes can be captured.
 //
 // Both products are of tensor cores. Rows come in the order of their adapters, so that the rows of a block
-// usually have the same, whose factors it reads once. Sums are in fp32, in an order that depends neither on the
-// other rows nor on their number. Between the products, numbers have the range of fp32 and 21 bits.
+// usually have the same, whose factors it reads once. Sums are in fp32, in an order that depends neither on
+// the other rows nor on their number.
 #pragma once
 
 #include <cstdint>
 
 #include "device/stream.h"
 #include "llm/model/layer_blocks.h"
-#include "llm/ops/host_device.h"
 #include "llm/ops/operands.h"
 
 namespace voltpile::llm {
@@ -24,27 +23,29 @@ struct AdapterEntry {
     int rank = 0;             // 0: the adapter leaves these matrices as they are
 };
 
-// The columns of x are cut into sections, whose sums are added in order by the product with the second factor.
-constexpr int section_columns = 2048;  // at most
-VOLTPILE_HOST_DEVICE constexpr int sections_of(int columns) {
-    return (columns + section_columns - 1) / section_columns;
-}
+// A number between the products is reduced_scale * (high + low), both fp16: up to 5e5, in steps of 5e-7 or
+// 2^-21 of itself. Four of a row are neighbors: 4 high, then 4 low.
+constexpr float reduced_scale = 8;
+constexpr int reduced_group = 4;
 
 struct AdapterArgs {
     const AdapterEntry* adapters = nullptr;    // in GPU memory
     const std::int32_t* adapter_of = nullptr;  // BatchView::adapter
-    const std::int32_t* order = nullptr;       // (rows): those of BatchView::adapter_order to compute
+    const std::int32_t* order = nullptr;       // BatchView::adapter_order
     const void* x = nullptr;                   // fp16 (rows of the batch, columns)
-    int batch_rows = 0;                        // of the batch
-    int rows = 0;                              // to compute
+    int rows = 0;                              // of the batch
     int columns = 0;
     int matrices = 0;
     int row_begin[adapter_matrices + 1] = {};  // outputs of each matrix
     int most_rank = 0;                         // of all adapters
-    float* reduced = nullptr;  // scratch: (sections, rows of the batch, matrices * most_rank)
-    void* out = nullptr;                       // of the batch; row stride out_columns
+    void* reduced = nullptr;  // scratch: (rows, matrices * most_rank) numbers as above, 16-byte aligned
+    void* out = nullptr;      // of the batch; row stride out_columns
     int out_columns = 0;
 };
+// Returns the bytes of AdapterArgs::reduced for so many rows.
+constexpr std::size_t reduced_bytes(const AdapterArgs& args, std::int64_t rows) {
+    return static_cast<std::size_t>(rows * args.matrices * args.most_rank) * 2 * sizeof(std::uint16_t);
+}
 
 // Ops::add_adapters. out: fp16, or fp32 if float_out. rows must be positive.
 void launch_add_adapters(const AdapterArgs& args, bool float_out, const Stream& stream);
@@ -62,19 +63,17 @@ void launch_adapted_gate(const AdapterArgs& args, const GateArgs& gate, const St
 
 // Factors for experts, of which AdapterEntry adapter * routing.experts + e is for expert e.
 struct ExpertAdapterArgs {
-    // order is not used. rows: sorted pairs to compute. reduced: (sections, rows, matrices * most_rank). out:
-    // fp32.
+    // rows: sorted pairs. order is not used. out: fp32.
     AdapterArgs factors;
     Routing routing;
-    int first_pair = 0;       // to compute
     bool x_of_pairs = false;  // x has a row for each sorted pair, instead of each row of the batch
 };
 
-// Ops::adapt_experts. out: of the first sorted pair of all. rows must be positive.
+// Ops::adapt_experts. out: (pairs, out_columns). rows must be positive.
 void launch_adapt_experts(const ExpertAdapterArgs& args, const Stream& stream);
 
-// Ops::add_expert_adapters. args: of all pairs; out: of the batch. products: scratch for `columns` columns of
-// all pairs, (pairs, columns).
+// Ops::add_expert_adapters. out: of the batch. products: scratch for `columns` columns of all pairs, (pairs,
+// columns).
 void launch_add_expert_adapters(const ExpertAdapterArgs& args, int batch_rows, float* products, int columns,
                                 const Stream& stream);
 

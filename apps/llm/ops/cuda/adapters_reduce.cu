@@ -1,31 +1,26 @@
-// The products with the first factors of adapters: reduced[s, place of item i, k] = sum_c a[k, c] * x[row of
-// item i, c] over the columns of section s.
-#include "llm/ops/cuda/adapted_items.cuh"
+// The products with the first factors of adapters: sum_c a[k, c] * x[row of item i, c].
 #include "llm/ops/cuda/adapters_reduce.h"
+
+#include "llm/ops/cuda/adapted_items.cuh"
 #include "llm/ops/cuda/factor_tile.cuh"
 
 namespace voltpile::llm {
 
 namespace {
 
-constexpr int warps = 8, threads = 32 * warps;
-// Groups of rows of the factor that a block multiplies, and chunks that it loads at once. Blocks of one row are
-// few: smaller ones, in which all loads are under way at once.
-__host__ __device__ constexpr int groups_each(int tile) {
-    return tile == 1 ? 1 : 4;
-}
-__host__ __device__ constexpr int chunks_each(int tile) {
-    return tile == 1 ? 8 : FactorTile::chunks_at_once;
-}
-__host__ __device__ constexpr int factors_each(int tile) {
-    return groups_each(tile) * FactorTile::group;
-}
+constexpr int warps = 16, threads = 32 * warps;
 
-// The columns of a warp: equal parts of a section, in whole chunks.
-__host__ __device__ constexpr int columns_of_warp(int columns) {
-    const int parts = sections_of(columns) * warps * FactorTile::chunk;
-    return (columns + parts - 1) / parts * FactorTile::chunk;
-}
+// A block multiplies a tile of items and some groups of rows of the factor, and loads some chunks of columns
+// at once. Where there are few items, blocks are smaller, and have more loads under way.
+template <int tile_items, int groups_each, int chunks_each>
+struct ReduceShape {
+    static constexpr int tile = tile_items, groups = groups_each, chunks = chunks_each;
+    static constexpr int factors = groups * FactorTile::group;
+};
+using OneItem = ReduceShape<1, 1, 8>;
+using FewItems = ReduceShape<FactorTile::rows, 1, 4>;
+using ManyItems = ReduceShape<FactorTile::rows, 4, FactorTile::chunks_at_once>;
+constexpr int most_few_items = 512;
 
 // Returns 8 numbers of a row from column c on, 0 for columns that do not exist. whole: all 8 exist or none.
 template <bool whole>
@@ -40,21 +35,23 @@ __device__ __forceinline__ uint4 eight_of(const __half* row, int c, int columns,
     return v;
 }
 
-template <int tile>
+template <class Shape>
 struct ReduceShared {
-    TileItems<tile> items;
-    float part[warps][FactorTile::rows][factors_each(tile) + 1];
+    TileItems<Shape::tile> items;
+    float part[warps][Shape::tile][Shape::factors + 1];
 };
 
-// Of a tile of items, the section blockIdx.z, and some groups of rows of the factor.
-template <int tile, bool whole>
-__device__ __forceinline__ void reduce_tile(const AdapterArgs& args, int places, ReduceShared<tile>& shared) {
-    constexpr int groups = groups_each(tile), steps = chunks_each(tile);
+// Of a tile of items, and some groups of rows of the factor. Each warp has equal parts of the columns, in
+// whole chunks; their sums are added in order.
+template <class Shape, bool whole>
+__device__ __forceinline__ void reduce_tile(const AdapterArgs& args, ReduceShared<Shape>& shared) {
+    constexpr int tile = Shape::tile, groups = Shape::groups, steps = Shape::chunks;
     constexpr bool has_high = tile > FactorTile::rows / 2;
     const int warp = static_cast<int>(threadIdx.x) / 32, columns = args.columns;
-    const int section = static_cast<int>(blockIdx.z), first_group = static_cast<int>(blockIdx.y) * groups;
-    const int my_columns = columns_of_warp(columns);
-    const int begin = (section * warps + warp) * my_columns, end = min(begin + my_columns, columns);
+    const int first_group = static_cast<int>(blockIdx.y) * groups;
+    constexpr int all_chunks = warps * FactorTile::chunk;
+    const int my_columns = (columns + all_chunks - 1) / all_chunks * FactorTile::chunk;
+    const int begin = warp * my_columns, end = min(begin + my_columns, columns);
     const auto row_of_x = [&](int i) {
         return static_cast<const __half*>(args.x) + static_cast<std::int64_t>(shared.items.row[i]) * columns;
     };
@@ -95,71 +92,83 @@ __device__ __forceinline__ void reduce_tile(const AdapterArgs& args, int places,
 #pragma unroll
         for (int g = 0; g < groups; ++g)
             FactorTile::each_sum(sum[g], [&](int row, int factor, float value) {
-                shared.part[warp][row][g * FactorTile::group + factor] = value;
+                if (row < tile) shared.part[warp][row][g * FactorTile::group + factor] = value;
             });
+        wait_for_earlier_kernels();  // warps without columns, too: kernels before may read `reduced`
         __syncthreads();
-        for (int at = static_cast<int>(threadIdx.x); at < tile * factors_each(tile);
-             at += threads) {
-            const int i = at / factors_each(tile), k = at % factors_each(tile);
+        for (int at = static_cast<int>(threadIdx.x); at < tile * Shape::factors; at += threads) {
+            const int i = at / Shape::factors, k = at % Shape::factors;
             if ((same >> i & 1) == 0 || k >= count * FactorTile::group) continue;
             float all = 0;
 #pragma unroll
             for (int w = 0; w < warps; ++w) all += shared.part[w][i][k];
-            const std::int64_t place = static_cast<std::int64_t>(section) * places + shared.items.place[i];
-            args.reduced[place * args.matrices * args.most_rank + first_group * FactorTile::group + k] = all;
+            all /= reduced_scale;
+            const __half upper = __float2half_rn(all);
+            const int factor = first_group * FactorTile::group + k;
+            __half* const to =
+                static_cast<__half*>(args.reduced) +
+                (static_cast<std::int64_t>(shared.items.place[i]) * args.matrices * args.most_rank +
+                 factor / reduced_group * reduced_group) *
+                    2 +
+                factor % reduced_group;
+            to[0] = upper;
+            // What is infinite already stays so.
+            to[reduced_group] = __hisinf(upper) != 0 ? __half{} : __float2half_rn(all - __half2float(upper));
         }
         __syncthreads();
     });
 }
 
-template <int tile, bool whole>
-__global__ void __launch_bounds__(threads, 2) reduce_rows(const __grid_constant__ AdapterArgs args) {
-    __shared__ ReduceShared<tile> shared;
-    const int first = static_cast<int>(blockIdx.x) * tile;
+template <class Shape, bool whole>
+__global__ void __launch_bounds__(threads, 1) reduce_rows(const __grid_constant__ AdapterArgs args) {
+    __shared__ ReduceShared<Shape> shared;
     let_next_kernel_begin();
-    find_items(args, first, shared.items);
+    find_items(args, static_cast<int>(blockIdx.x) * Shape::tile, shared.items);
     __syncthreads();
-    reduce_tile<tile, whole>(args, args.batch_rows, shared);
+    reduce_tile<Shape, whole>(args, shared);
     wait_for_earlier_kernels();  // if no item has factors
 }
 
-template <int tile, bool whole>
-__global__ void __launch_bounds__(threads, 2) reduce_pairs(const __grid_constant__ ExpertAdapterArgs args) {
-    __shared__ ReduceShared<tile> shared;
-    const int first = static_cast<int>(blockIdx.x) * tile;
+template <class Shape, bool whole>
+__global__ void __launch_bounds__(threads, 1) reduce_pairs(const __grid_constant__ ExpertAdapterArgs args) {
+    __shared__ ReduceShared<Shape> shared;
     begin_after_earlier_kernels();
-    find_items(args, first, shared.items);
+    find_items(args, static_cast<int>(blockIdx.x) * Shape::tile, shared.items);
     __syncthreads();
-    reduce_tile<tile, whole>(args.factors, args.factors.rows, shared);
+    reduce_tile<Shape, whole>(args.factors, shared);
 }
 
-LaunchShape shape_of(const AdapterArgs& args, int tile) {
+template <class Shape>
+LaunchShape shape_of(const AdapterArgs& args) {
     const int factors = args.matrices * args.most_rank;
-    return {(args.rows + tile - 1) / tile, threads, 0, (factors + factors_each(tile) - 1) / factors_each(tile),
-            sections_of(args.columns)};
+    return {(args.rows + Shape::tile - 1) / Shape::tile, threads, 0,
+            (factors + Shape::factors - 1) / Shape::factors};
 }
 
-template <int tile>
+template <class Shape>
 void launch_rows(const AdapterArgs& args, const Stream& stream) {
-    launch_early("adapters", args.columns % 8 == 0 ? reduce_rows<tile, true> : reduce_rows<tile, false>,
-                 shape_of(args, tile), stream, args);
+    launch_early("adapters", args.columns % 8 == 0 ? reduce_rows<Shape, true> : reduce_rows<Shape, false>,
+                 shape_of<Shape>(args), stream, args);
 }
 
-template <int tile>
+template <class Shape>
 void launch_pairs(const ExpertAdapterArgs& args, const Stream& stream) {
     launch_early("adapters of experts",
-                 args.factors.columns % 8 == 0 ? reduce_pairs<tile, true> : reduce_pairs<tile, false>,
-                 shape_of(args.factors, tile), stream, args);
+                 args.factors.columns % 8 == 0 ? reduce_pairs<Shape, true> : reduce_pairs<Shape, false>,
+                 shape_of<Shape>(args.factors), stream, args);
 }
 
 }  // namespace
 
 void launch_reduce_rows(const AdapterArgs& args, const Stream& stream) {
-    few_adapted_rows(args.rows) ? launch_rows<1>(args, stream) : launch_rows<FactorTile::rows>(args, stream);
+    if (few_adapted_rows(args.rows)) return launch_rows<OneItem>(args, stream);
+    args.rows <= most_few_items ? launch_rows<FewItems>(args, stream) : launch_rows<ManyItems>(args, stream);
 }
 
 void launch_reduce_pairs(const ExpertAdapterArgs& args, const Stream& stream) {
-    few_adapted_pairs(args) ? launch_pairs<1>(args, stream) : launch_pairs<FactorTile::rows>(args, stream);
+    if (few_adapted_pairs(args)) return launch_pairs<OneItem>(args, stream);
+    args.factors.rows <= most_few_items ? launch_pairs<FewItems>(args, stream)
+                                        : launch_pairs<ManyItems>(args, stream);
 }
 
 }  // namespace voltpile::llm

@@ -5,7 +5,7 @@
 
 namespace voltpile::llm {
 
-// Whether a block has only one of so many rows: few blocks would leave most multiprocessors without work.
+// Whether a tile has only one of so many rows: few tiles would leave most multiprocessors without work.
 constexpr bool few_adapted_rows(int rows) {
     return rows <= 16;
 }
@@ -14,7 +14,7 @@ inline bool few_adapted_pairs(const ExpertAdapterArgs& args) {
     return args.factors.rows <= 4 * args.routing.experts;
 }
 
-// Sets args.reduced for all rows of args.order, or sorted pairs, that have factors.
+// Sets args.reduced for all rows, or sorted pairs, that have factors.
 void launch_reduce_rows(const AdapterArgs& args, const Stream& stream);
 void launch_reduce_pairs(const ExpertAdapterArgs& args, const Stream& stream);
 

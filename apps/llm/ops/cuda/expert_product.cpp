@@ -45,20 +45,17 @@ void CudaExpertProduct::route(HiddenRows x, const RouterSettings& settings, cons
                               const Routing& to, const AdapterWeights* adapters) {
     if (x.rows == 0) return;
     const auto rows = static_cast<std::size_t>(x.rows);
-    const std::size_t logits = rows * static_cast<std::size_t>(settings.experts + 1);
+    const std::size_t logits = rows * static_cast<std::size_t>(settings.experts + 1),
+                      logits_bytes = (logits * sizeof(float) + 255) / 256 * 256;
     auto* const scratch = reinterpret_cast<float*>(scratch_.data());
     AdapterArgs args;
     if (adapters != nullptr && batch.adapter != nullptr) {
-        args = static_cast<const CudaAdapters&>(*adapters).args();
-        args.adapter_of = batch.adapter;
-        args.order = batch.adapter_order;
+        args = adapters_of_rows(*adapters, batch);
         args.x = x.data;
-        args.rows = args.batch_rows = static_cast<int>(x.rows);
-        args.reduced = scratch + logits;
+        args.rows = static_cast<int>(x.rows);
+        args.reduced = scratch_.data() + logits_bytes;
     }
-    const std::size_t reduced =
-        rows * static_cast<std::size_t>(sections_of(args.columns) * args.matrices * args.most_rank);
-    if ((logits + reduced) * sizeof(float) > scratch_.size()) needs_scratch();
+    if (logits_bytes + reduced_bytes(args, x.rows) > scratch_.size()) needs_scratch();
     launch_route(x.data, static_cast<int>(x.rows), static_cast<int>(x.columns), settings, batch, to,
                  args.most_rank > 0 ? &args : nullptr, scratch, counter_.data(), stream_);
 }

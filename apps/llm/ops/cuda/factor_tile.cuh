@@ -1,5 +1,5 @@
-// A warp's tensor core product of up to 16 rows of x and rows of an adapter's factor, in groups of 8, both fp16
-// in global memory. The hardware defines which lane holds which element (PTX ISA: mma.m16n8k16 and
+// A warp's tensor core product of up to 16 rows of x and rows of an adapter's factor, in groups of 8, both
+// fp16 in global memory. The hardware defines which lane holds which element (PTX ISA: mma.m16n8k16 and
 // mma.m8n8k4). The order of the columns in a chunk is free as long as both agree, so each lane loads 8
 // neighbors of a row. No element of a result depends on rows of x or of the factor other than its own.
 #pragma once
@@ -19,12 +19,18 @@ struct FactorTile {
     static constexpr int sums = 16, chunks_at_once = 1;
 #endif
 
-    __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
+    __device__ static int lane() {
+        return static_cast<int>(threadIdx.x) % 32;
+    }
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 750
     // The row of x (and 8 more), and of a group, whose columns from column() on the lane loads.
-    __device__ static int row() { return lane() / 4; }
-    __device__ static int column() { return lane() % 4 * 8; }
+    __device__ static int row() {
+        return lane() / 4;
+    }
+    __device__ static int column() {
+        return lane() % 4 * 8;
+    }
     // Adds the products of a chunk. low, high: rows 0 to 7 and 8 to 15 of x.
     __device__ __forceinline__ static void multiply(float (&sum)[sums], const uint4& low, const uint4& high,
                                                     const uint4& factor) {
@@ -40,8 +46,12 @@ struct FactorTile {
     }
 #else
     // Each quad pair (lanes 4 q to 4 q + 3 and 16 + 4 q to 16 + 4 q + 3) has 8 of the columns.
-    __device__ static int row() { return lane() % 4 + lane() / 16 * 4; }
-    __device__ static int column() { return lane() % 16 / 4 * 8; }
+    __device__ static int row() {
+        return lane() % 4 + lane() / 16 * 4;
+    }
+    __device__ static int column() {
+        return lane() % 16 / 4 * 8;
+    }
     __device__ __forceinline__ static void multiply(float (&sum)[sums], const uint4& low, const uint4& high,
                                                     const uint4& factor) {
         float(&first)[8] = *reinterpret_cast<float(*)[8]>(&sum[0]);
@@ -59,8 +69,7 @@ struct FactorTile {
             float all = sum[i];
             all += __shfl_xor_sync(0xffffffffu, all, 4);
             all += __shfl_xor_sync(0xffffffffu, all, 8);
-            if (lane() % 16 < 4)
-                store(i / 8 * 8 + row + i % 4 / 2 * 2, i % 8 / 4 * 4 + column + i % 2, all);
+            if (lane() % 16 < 4) store(i / 8 * 8 + row + i % 4 / 2 * 2, i % 8 / 4 * 4 + column + i % 2, all);
         }
     }
 #endif
