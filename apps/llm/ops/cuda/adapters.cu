@@ -188,6 +188,26 @@ __global__ void __launch_bounds__(threads) add_rows(const __grid_constant__ Adap
     wait_for_earlier_kernels();  // if no item has factors
 }
 
+// g = activation(g) * u, all within the limit.
+template <Activation activation>
+__device__ __forceinline__ void gate_neighbors(float limit, float (&g)[neighbors],
+                                               const float (&u)[neighbors]) {
+#pragma unroll
+    for (int n = 0; n < neighbors; ++n)
+        g[n] = limited(gated_value(activation, limited(g[n], limit), limited(u[n], limit)), limit);
+}
+__device__ __forceinline__ void gate_neighbors(const GateArgs& gate, float (&g)[neighbors],
+                                               const float (&u)[neighbors]) {
+    switch (gate.activation) {
+        case Activation::Silu:
+            return gate_neighbors<Activation::Silu>(gate.limit, g, u);
+        case Activation::GeluTanh:
+            return gate_neighbors<Activation::GeluTanh>(gate.limit, g, u);
+        default:
+            return gate_neighbors<Activation::ClampedSwiglu>(gate.limit, g, u);
+    }
+}
+
 // out[row, j] = activation(g) * u, of the products of gate and up with those of the factors added.
 template <int tile, bool whole>
 __global__ void __launch_bounds__(threads)
@@ -222,15 +242,10 @@ __global__ void __launch_bounds__(threads)
             if (j >= columns) return;
             add_row(gate_product, r, g[r]);
             add_row(up_product, r, u[r]);
-            float result[neighbors];
-#pragma unroll
-            for (int n = 0; n < neighbors; ++n)
-                result[n] = limited(
-                    gated_value(gate.activation, limited(g[r][n], gate.limit), limited(u[r][n], gate.limit)),
-                    gate.limit);
+            gate_neighbors(gate, g[r], u[r]);
             store_neighbors<whole>(static_cast<__half*>(args.out) +
                                        static_cast<std::int64_t>(items.row[item]) * args.out_columns + j,
-                                   columns - j, result);
+                                   columns - j, g[r]);
         });
     });
     wait_for_earlier_kernels();
