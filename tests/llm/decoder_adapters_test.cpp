@@ -61,9 +61,11 @@ double largest_difference(std::span<const float> got, std::span<const float> wan
     return most / std::sqrt(squares / static_cast<double>(wanted.size()));
 }
 
-void expect_logits(TestModel& model, const Adapted& adapted, const std::string& adapter, int index = 0) {
+// sizes: of the passes.
+void expect_logits(TestModel& model, const Adapted& adapted, const std::string& adapter, int index = 0,
+                   const std::vector<int>& sizes = {300}) {
     const std::vector<float> wanted = logits_of(adapter);
-    const auto logits = model.run_in_pieces(tokens_of(adapted, wanted), {300}, index);
+    const auto logits = model.run_in_pieces(tokens_of(adapted, wanted), sizes, index);
     EXPECT_LT(nmse(logits, wanted), tolerance) << adapter;
 }
 
@@ -92,7 +94,9 @@ TEST_P(DecoderAdapterTest, HasTheLogitsOfPeftOnAGpu) {
     if (device_count() == 0) GTEST_SKIP() << "no GPU";
     const Adapted adapted(GetParam().model, {GetParam().adapter});
     TestModel model(adapted.files, 1, {0}, [] { return gpu_ops_maker(false).make(); });
-    expect_logits(model, adapted, GetParam().adapter);
+    // One row and a few are added to the residual stream at once.
+    for (const std::vector<int>& sizes : {std::vector<int>{300}, {1, 3, 4, 17, 300}})
+        expect_logits(model, adapted, GetParam().adapter, 0, sizes);
 }
 
 // The experts of all layers, or of the last one, in host memory; on GPUs, cores compute these rows even where
@@ -127,11 +131,21 @@ TEST_P(DecoderAdapterTest, AgreesWithTensorAndPipelineParallel) {
     expect_logits(stages, adapted, GetParam().adapter);
 }
 
-TEST_P(DecoderAdapterTest, PiecesAreBitIdentical) {
-    const Adapted adapted(GetParam().model, {GetParam().adapter});
-    TestModel model(adapted.files, 1, {0}, make_cpu_ops);
+void expect_identical_pieces(const Case& of, const MakeOps& make_ops) {
+    const Adapted adapted(of.model, {of.adapter});
+    TestModel model(adapted.files, 1, {0}, make_ops);
     EXPECT_EQ(model.run_in_pieces(adapted.tokens, {7, 16, 30, 2}, 0),
               model.run_in_pieces(adapted.tokens, {300}, 0));
+}
+
+TEST_P(DecoderAdapterTest, PiecesAreBitIdentical) {
+    expect_identical_pieces(GetParam(), make_cpu_ops);
+}
+
+TEST_P(DecoderAdapterTest, PiecesAreBitIdenticalOnAGpu) {
+    if (device_count() == 0) GTEST_SKIP() << "no GPU";
+    for (const std::size_t integer_bytes : {std::size_t{0}, std::size_t{1} << 28})
+        expect_identical_pieces(GetParam(), [&] { return gpu_ops_maker(true, integer_bytes).make(); });
 }
 
 // Keys and values in fp16 leave more than 1e-4 in single logits, so the values of all logits are compared

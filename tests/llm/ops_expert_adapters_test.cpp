@@ -161,7 +161,7 @@ TEST_P(OpsExpertAdaptersTest, HaveTheResultsOfMergedMatrices) {
     for (const auto& [ranks, ffn] : {std::pair<std::vector<int>, int>{{3, 8}, 96}, {{1, 256}, 70}}) {
         const Mixture m = mixture(WeightFormat::F16, 7, 3, 64, ffn);
         const Sources s = sources(m, ranks);
-        for (const std::int64_t rows : {1, 3, 8, 70}) {
+        for (const std::int64_t rows : {1, 3, 8, 70, 200}) {
             SCOPED_TRACE(std::to_string(rows) + " rows");
             const auto x = normals(rows * m.hidden), shared = normals(rows * m.hidden);
             std::vector<std::int32_t> sequence(static_cast<std::size_t>(rows), 0), adapter;

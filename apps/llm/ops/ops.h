@@ -144,9 +144,9 @@ class Ops {
     // they have been copied on return.
     virtual std::unique_ptr<WeightMatrix> load_matrix(const MatrixSource& source) = 0;
 
-    // Allows products of exactly these matrices, by matmul or, if gated, gated_matmul, to round weights and
-    // activations to 8 bits, if there are many rows. GPUs may keep a copy of the matrices for that. Call it
-    // once, after loading. Other Ops round as they always do.
+    // Allows products of exactly these matrices, by matmul or, if gated, gated_matmul and
+    // adapted_gated_matmul, to round weights and activations to 8 bits, if there are many rows. GPUs may keep
+    // a copy of the matrices for that. Call it once, after loading. Other Ops round as they always do.
     virtual void allow_integers(std::span<WeightMatrix* const> /*weights*/, bool /*gated*/) {}
 
     // Joins the loaded matrices of a layer's experts, which must have the same shape and format. bias: see

@@ -33,20 +33,21 @@ __device__ __forceinline__ void find_items(const AdapterArgs& args, int first, T
 template <int tile>
 __device__ __forceinline__ void find_items(const ExpertAdapterArgs& args, int first, TileItems<tile>& items) {
     const Routing& routing = args.routing;
-    const int at = static_cast<int>(threadIdx.x), pairs = routing.begin[routing.experts];
+    const int at = static_cast<int>(threadIdx.x), begin = args.first_pair + first;
+    const int pairs = min(routing.begin[routing.experts], args.first_pair + args.factors.rows);
     if (at < tile) {
         items.place[at] = first + at;
-        if (first + at >= pairs) {
+        if (begin + at >= pairs) {
             items.row[at] = 0;
             items.factors[at] = no_item;
         }
     }
     for (int e = at; e < routing.experts; e += static_cast<int>(blockDim.x)) {
-        const int end = min(min(routing.begin[e + 1], first + tile), pairs);
-        for (int pair = max(routing.begin[e], first); pair < end; ++pair) {
+        const int end = min(min(routing.begin[e + 1], begin + tile), pairs);
+        for (int pair = max(routing.begin[e], begin); pair < end; ++pair) {
             const int row = routing.row[pair], adapter = args.factors.adapter_of[row];
-            items.row[pair - first] = args.x_of_pairs ? pair : row;
-            items.factors[pair - first] = adapter < 0 ? no_factors : adapter * routing.experts + e;
+            items.row[pair - begin] = args.x_of_pairs ? pair : row;
+            items.factors[pair - begin] = adapter < 0 ? no_factors : adapter * routing.experts + e;
         }
     }
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "llm/model/gpu_memory.h"
+#include "llm/ops/cuda/experts.h"
 
 namespace voltpile::llm {
 namespace {
@@ -37,9 +38,9 @@ std::vector<std::uint16_t> packed(const AdapterFactors& factors, int matrices, s
 
 }  // namespace
 
-CudaAdapters::CudaAdapters(const AdapterSource& source, SlabMemory& slabs, PinnedCopies& copies,
+CudaAdapters::CudaAdapters(const AdapterSource& source, SlabMemory& slabs, PinnedCopies& copies, float limit,
                            const Stream& stream)
-    : AdapterWeights(source) {
+    : AdapterWeights(source), limit_(limit) {
     if (matrices() > adapter_matrices)
         throw DeviceError(fmt::format("adapters of {} matrices with one input", matrices()));
     std::vector<AdapterEntry> table;
@@ -72,6 +73,7 @@ AdapterArgs CudaAdapters::args() const {
     args.matrices = matrices();
     std::ranges::transform(row_begin(), args.row_begin, [](std::int64_t at) { return static_cast<int>(at); });
     args.most_rank = most_rank_;
+    args.limit = limit_;
     return args;
 }
 
@@ -100,18 +102,20 @@ AdapterArgs args_of_rows(HiddenRows x, const AdapterWeights& adapters, const Bat
     return args;
 }
 
-ExpertAdapterArgs args_of_pairs(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
-                                std::int64_t rows, const Routing& routing, FloatRows out,
-                                std::span<std::uint8_t> scratch) {
-    ExpertAdapterArgs args{static_cast<const CudaAdapters&>(adapters).args(), routing};
+// Sets some columns of the products of all sorted pairs with their factors, see launch_expand_pairs(), as
+// many pairs at a time as fit into the scratch memory.
+void expand_all_pairs(ExpertAdapterArgs args, const BatchView& batch, std::int64_t pairs,
+                      std::span<std::uint8_t> scratch, FloatRows out, int out_begin, const Stream& stream) {
+    const std::size_t each = std::max<std::size_t>(reduced_bytes(args.factors, 1), 1);
+    check_room(scratch, each);
+    const auto fit = static_cast<std::int64_t>(std::min<std::size_t>(scratch.size() / each, 1 << 30));
     args.factors.adapter_of = batch.adapter;
-    args.factors.x = x.data;
-    args.factors.rows = static_cast<int>(rows) * routing.used;
     args.factors.reduced = scratch.data();
-    args.factors.out = out.data;
-    args.factors.out_columns = static_cast<int>(out.columns);
-    check_room(scratch, reduced_bytes(args.factors, args.factors.rows));
-    return args;
+    for (std::int64_t pair = 0; pair < pairs; pair += fit) {
+        args.first_pair = static_cast<int>(pair);
+        args.factors.rows = static_cast<int>(std::min(fit, pairs - pair));
+        launch_expand_pairs(args, out.data, out_begin, static_cast<int>(out.columns), stream);
+    }
 }
 
 }  // namespace
@@ -135,26 +139,36 @@ void gate_cuda_adapters(HiddenRows x, const AdapterWeights& adapters, const Batc
 void adapt_cuda_experts(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
                         const Routing& routing, FloatRows out, std::span<std::uint8_t> scratch,
                         const Stream& stream) {
-    if (x.rows > 0)
-        launch_adapt_experts(args_of_pairs(x, adapters, batch, x.rows, routing, out, scratch), stream);
+    ExpertAdapterArgs args{static_cast<const CudaAdapters&>(adapters).args(), routing};
+    args.factors.x = x.data;
+    expand_all_pairs(args, batch, x.rows * routing.used, scratch, out, 0, stream);
 }
 
 void add_cuda_expert_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
                               const Routing& routing, FloatRows out, std::span<std::uint8_t> scratch,
                               const Stream& stream) {
-    ExpertAdapterArgs args = args_of_pairs(x, adapters, batch, out.rows, routing, out, scratch);
-    args.x_of_pairs = true;
+    ExpertAdapterArgs args{static_cast<const CudaAdapters&>(adapters).args(), routing};
     if (args.factors.most_rank == 0 || out.rows == 0) return;
-    // As many columns at a time as fit, in whole groups if not all do.
-    constexpr int group = 8;
-    const auto pairs = static_cast<std::size_t>(args.factors.rows);
-    const std::size_t reduced = (reduced_bytes(args.factors, args.factors.rows) + 255) / 256 * 256,
-                      group_bytes = pairs * group * sizeof(float);
-    check_room(scratch, reduced + group_bytes);
-    const std::size_t groups = std::min<std::size_t>((scratch.size() - reduced) / group_bytes, 1 << 20);
-    launch_add_expert_adapters(args, static_cast<int>(out.rows),
-                               reinterpret_cast<float*>(scratch.data() + reduced),
-                               std::min(args.factors.row_begin[1], static_cast<int>(groups) * group), stream);
+    args.factors.x = x.data;
+    args.x_of_pairs = true;
+    Routing adds = routing;
+    adds.adds = true;
+    adds.shared = nullptr;
+    // As many columns at a time as fit into half of the memory, in whole groups if not all do.
+    constexpr std::int64_t group = 8;
+    const std::int64_t pairs = out.rows * routing.used, outputs = args.factors.row_begin[1];
+    const auto of_products = scratch.first(scratch.size() / 2 / 256 * 256);
+    const auto groups = static_cast<std::int64_t>(of_products.size() / sizeof(float)) / (pairs * group);
+    if (groups == 0) throw DeviceError("products with adapters need more scratch memory");
+    auto* const products = reinterpret_cast<float*>(of_products.data());
+    const std::int64_t each = std::min(outputs, groups * group);
+    for (std::int64_t begin = 0; begin < outputs; begin += each) {
+        const std::int64_t columns = std::min(each, outputs - begin);
+        expand_all_pairs(args, batch, pairs, scratch.subspan(of_products.size()), {products, pairs, columns},
+                         static_cast<int>(begin), stream);
+        launch_sum_pairs(products, nullptr, 0, adds, static_cast<int>(out.rows), static_cast<int>(columns),
+                         out.data + begin, static_cast<int>(out.columns), stream);
+    }
 }
 
 }  // namespace voltpile::llm

@@ -15,8 +15,9 @@ namespace voltpile::llm {
 
 class CudaAdapters final : public AdapterWeights {
   public:
-    // Throws DeviceError if the GPU has not enough memory. Waits for the copies.
-    CudaAdapters(const AdapterSource& source, SlabMemory& slabs, PinnedCopies& copies, const Stream& stream);
+    // limit: half_limit(). Throws DeviceError if the GPU has not enough memory. Waits for the copies.
+    CudaAdapters(const AdapterSource& source, SlabMemory& slabs, PinnedCopies& copies, float limit,
+                 const Stream& stream);
     // Sets what the factors say; the caller sets the rest.
     AdapterArgs args() const;
 
@@ -24,6 +25,7 @@ class CudaAdapters final : public AdapterWeights {
     std::vector<SlabMemory::Piece> factors_;  // of each adapter
     SlabMemory::Piece table_;                 // AdapterEntry of each adapter
     int most_rank_ = 0;                       // padded
+    float limit_;
 };
 
 // Returns what the factors and the batch say; the caller sets the rest.

@@ -8,7 +8,6 @@
 #include "llm/ops/cuda/adapted_items.cuh"
 #include "llm/ops/cuda/adapters_reduce.h"
 #include "llm/ops/cuda/expand_tile.cuh"
-#include "llm/ops/cuda/experts.h"
 #include "llm/ops/cuda/half.cuh"
 
 namespace voltpile::llm {
@@ -276,7 +275,8 @@ __global__ void __launch_bounds__(threads)
             float sum[neighbors] = {};
             add_row(product, r, sum);
             store_neighbors<whole>(
-                out + static_cast<std::int64_t>(first + item) * out_columns + j - out_begin, end - j, sum);
+                out + static_cast<std::int64_t>(args.first_pair + first + item) * out_columns + j - out_begin,
+                end - j, sum);
         });
     });
 }
@@ -325,12 +325,6 @@ void launch_store_pairs(const ExpertAdapterArgs& args, float* out, int out_begin
                  shape_of(args.factors.rows, tile, outputs, args.factors.matrices), stream, args, out,
                  out_begin, out_columns);
 }
-void launch_store_pairs(const ExpertAdapterArgs& args, float* out, int out_begin, int out_columns,
-                        const Stream& stream) {
-    few_adapted_pairs(args) ? launch_store_pairs<1>(args, out, out_begin, out_columns, stream)
-                            : launch_store_pairs<ExpandTile::rows>(args, out, out_begin, out_columns, stream);
-}
-
 }  // namespace
 
 void launch_add_adapters(const AdapterArgs& args, bool float_out, const Stream& stream) {
@@ -348,26 +342,11 @@ void launch_adapted_gate(const AdapterArgs& args, const GateArgs& gate, const St
                                 : launch_gate_rows<ExpandTile::rows>(args, gate, stream);
 }
 
-void launch_adapt_experts(const ExpertAdapterArgs& args, const Stream& stream) {
-    const AdapterArgs& of = args.factors;
-    if (of.most_rank > 0) launch_reduce_pairs(args, stream);
-    launch_store_pairs(args, static_cast<float*>(of.out), 0, of.out_columns, stream);
-}
-
-void launch_add_expert_adapters(const ExpertAdapterArgs& args, int batch_rows, float* products, int columns,
-                                const Stream& stream) {
-    const AdapterArgs& of = args.factors;
-    const int outputs = of.row_begin[1];
-    launch_reduce_pairs(args, stream);
-    Routing adds = args.routing;
-    adds.adds = true;
-    adds.shared = nullptr;
-    for (int begin = 0; begin < outputs; begin += columns) {
-        const int some = std::min(columns, outputs - begin);
-        launch_store_pairs(args, products, begin, some, stream);
-        launch_sum_pairs(products, nullptr, 0, adds, batch_rows, some, static_cast<float*>(of.out) + begin,
-                         of.out_columns, stream);
-    }
+void launch_expand_pairs(const ExpertAdapterArgs& args, float* out, int out_begin, int out_columns,
+                         const Stream& stream) {
+    if (args.factors.most_rank > 0) launch_reduce_pairs(args, stream);
+    few_adapted_pairs(args) ? launch_store_pairs<1>(args, out, out_begin, out_columns, stream)
+                            : launch_store_pairs<ExpandTile::rows>(args, out, out_begin, out_columns, stream);
 }
 
 }  // namespace voltpile::llm

@@ -10,6 +10,7 @@
 
 #include "device/stream.h"
 #include "llm/model/layer_blocks.h"
+#include "llm/ops/half_limit.h"
 #include "llm/ops/operands.h"
 
 namespace voltpile::llm {
@@ -38,6 +39,7 @@ struct AdapterArgs {
     int matrices = 0;
     int row_begin[adapter_matrices + 1] = {};  // outputs of each matrix
     int most_rank = 0;                         // of all adapters
+    float limit = half_limit(false);           // applied to what becomes fp16 between the factors
     void* reduced = nullptr;  // scratch: (rows, matrices * most_rank) numbers as above, 16-byte aligned
     void* out = nullptr;      // of the batch; row stride out_columns
     int out_columns = 0;
@@ -63,18 +65,17 @@ void launch_adapted_gate(const AdapterArgs& args, const GateArgs& gate, const St
 
 // Factors for experts, of which AdapterEntry adapter * routing.experts + e is for expert e.
 struct ExpertAdapterArgs {
-    // rows: sorted pairs. order is not used. out: fp32.
+    // rows: sorted pairs to compute, which `reduced` has. order, out and out_columns are not used.
     AdapterArgs factors;
     Routing routing;
+    int first_pair = 0;       // to compute
     bool x_of_pairs = false;  // x has a row for each sorted pair, instead of each row of the batch
 };
 
-// Ops::adapt_experts. out: (pairs, out_columns). rows must be positive.
-void launch_adapt_experts(const ExpertAdapterArgs& args, const Stream& stream);
-
-// Ops::add_expert_adapters. out: of the batch. products: scratch for `columns` columns of all pairs, (pairs,
-// columns).
-void launch_add_expert_adapters(const ExpertAdapterArgs& args, int batch_rows, float* products, int columns,
-                                const Stream& stream);
+// What both operations on experts do for some pairs: sets columns out_begin to out_begin + out_columns - 1 of
+// the outputs of all matrices, 0 for pairs without factors. out: (all pairs, out_columns). rows must be
+// positive.
+void launch_expand_pairs(const ExpertAdapterArgs& args, float* out, int out_begin, int out_columns,
+                         const Stream& stream);
 
 }  // namespace voltpile::llm

@@ -3,6 +3,7 @@
 
 #include "llm/ops/cuda/adapted_items.cuh"
 #include "llm/ops/cuda/factor_tile.cuh"
+#include "llm/ops/cuda/half.cuh"
 
 namespace voltpile::llm {
 
@@ -19,7 +20,7 @@ struct ReduceShape {
 };
 using OneItem = ReduceShape<1, 1, 8>;
 using FewItems = ReduceShape<FactorTile::rows, 1, 4>;
-using ManyItems = ReduceShape<FactorTile::rows, 4, FactorTile::chunks_at_once>;
+using ManyItems = ReduceShape<FactorTile::rows, 4, 2>;
 constexpr int most_few_items = 512;
 
 // Returns 8 numbers of a row from column c on, 0 for columns that do not exist. whole: all 8 exist or none.
@@ -45,7 +46,9 @@ struct ReduceShared {
 // whole chunks; their sums are added in order.
 template <class Shape, bool whole>
 __device__ __forceinline__ void reduce_tile(const AdapterArgs& args, ReduceShared<Shape>& shared) {
-    constexpr int tile = Shape::tile, groups = Shape::groups, steps = Shape::chunks;
+    constexpr int tile = Shape::tile, groups = Shape::groups;
+    constexpr bool too_many = groups > 1 && Shape::chunks > FactorTile::most_chunks;
+    constexpr int steps = too_many ? FactorTile::most_chunks : Shape::chunks;
     constexpr bool has_high = tile > FactorTile::rows / 2;
     const int warp = static_cast<int>(threadIdx.x) / 32, columns = args.columns;
     const int first_group = static_cast<int>(blockIdx.y) * groups;
@@ -102,7 +105,7 @@ __device__ __forceinline__ void reduce_tile(const AdapterArgs& args, ReduceShare
             float all = 0;
 #pragma unroll
             for (int w = 0; w < warps; ++w) all += shared.part[w][i][k];
-            all /= reduced_scale;
+            all = limited(all / reduced_scale, args.limit);
             const __half upper = __float2half_rn(all);
             const int factor = first_group * FactorTile::group + k;
             __half* const to =

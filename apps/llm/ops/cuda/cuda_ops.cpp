@@ -141,7 +141,7 @@ class CudaOps final : public CudaRowOps {
         return sums;
     }
     std::unique_ptr<AdapterWeights> load_adapters(const AdapterSource& source) override {
-        return std::make_unique<CudaAdapters>(source, matrices_, copies_, stream_);
+        return std::make_unique<CudaAdapters>(source, matrices_, copies_, limit_, stream_);
     }
     std::unique_ptr<Recording> record(std::function<void()> enqueue) override {
         return std::make_unique<GpuRecording>(stream_, enqueue);

@@ -11,12 +11,14 @@
 namespace voltpile::llm {
 
 struct FactorTile {
+    // What depends on the architecture must not be an argument of a kernel's template, which the host also
+    // names.
     static constexpr int rows = 16, group = 8, chunk = 32;  // rows of x, rows of the factor, columns
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 750
-    static constexpr int sums = 4;            // of a lane and a group
-    static constexpr int chunks_at_once = 2;  // that registers hold
+    static constexpr int sums = 4;         // of a lane and a group
+    static constexpr int most_chunks = 2;  // that registers hold with those of several groups
 #else
-    static constexpr int sums = 16, chunks_at_once = 1;
+    static constexpr int sums = 16, most_chunks = 1;
 #endif
 
     __device__ static int lane() {

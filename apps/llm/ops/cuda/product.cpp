@@ -254,7 +254,6 @@ void CudaProduct::run_woven(HiddenRows x, const CudaMatrix& gate, const CudaMatr
     args.norm = norm;
     args.gated = true;
     args.apart = true;
-    args.limit = limit_;
     args.matrices = 2;
     args.matrix[0] = gate.planes();
     args.matrix[1] = up.planes();
