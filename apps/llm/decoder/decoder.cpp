@@ -93,8 +93,8 @@ FloatRows Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRo
     const RmsNorm input =
         add_rms_norm(x, delta, numbers(layer.attention_norm), before_layer(number, index == 0 || predicts()));
     const HiddenRows attended = run_attention(layer, number, attention_input(input), batch, cache);
-    const bool adds = adds_at_once(x.rows, layer.attention_output_norm) &&
-                      (!layer.o_adapters || !ops_.batch_invariant());
+    const bool adds =
+        adds_at_once(x.rows, layer.attention_output_norm) && (!layer.o_adapters || !ops_.batch_invariant());
     const FloatRows sum = adds ? x : partial;
     if (adds)
         ops_.add_matmul(attended, *layer.o, numbers(layer.o_bias), sum);

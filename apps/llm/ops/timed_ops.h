@@ -125,8 +125,7 @@ class TimedOps final : public Ops {
                               Activation activation, const AdapterWeights& adapters, const BatchView& batch,
                               HiddenRows both, HiddenRows out) override {
         ops_.adapted_gated_matmul(x, gate, up, activation, adapters, batch, both, out);
-        if (timed())
-            mark(fmt::format("gated product 2 x {} x {} with adapters", out.columns, x.out.columns));
+        if (timed()) mark(fmt::format("gated product 2 x {} x {} with adapters", out.columns, x.out.columns));
     }
     void matmul_heads(HiddenRows x, HeadColumns from, const WeightMatrix& weight, HiddenRows out,
                       HeadColumns to) override {

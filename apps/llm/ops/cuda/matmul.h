@@ -36,7 +36,7 @@ struct MatmulArgs {
     int out_begin[3] = {0, 0, 0};
     int first_group[4] = {0, 0, 0, 0};  // matrix m has the groups (matrix.h) first_group[m] to [m + 1] - 1
     int matrices = 1;
-    bool gated = false;                        // matrix[0] is gate, matrix[1] is up; one output
+    bool gated = false;  // matrix[0] is gate, matrix[1] is up; one output
     // Gated products of integers: both products instead, 8 columns of the gate, 8 of up, and so on.
     bool apart = false;
     Activation activation = Activation::Silu;  // of the gate
