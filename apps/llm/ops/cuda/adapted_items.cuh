@@ -18,8 +18,8 @@ struct TileItems {
     int place[tile];    // in AdapterArgs::reduced
 };
 
-// Both set the tile's items, of which `first` is the first. The second reads what earlier kernels write. All
-// threads of a block call it; a barrier must follow.
+// Both set the tile's items, of which `first` is the first. The second waits for earlier kernels, which
+// choose the experts. All threads of a block call it; a barrier must follow.
 template <int tile>
 __device__ __forceinline__ void find_items(const AdapterArgs& args, int first, TileItems<tile>& items) {
     const int at = static_cast<int>(threadIdx.x);
@@ -32,6 +32,7 @@ __device__ __forceinline__ void find_items(const AdapterArgs& args, int first, T
 }
 template <int tile>
 __device__ __forceinline__ void find_items(const ExpertAdapterArgs& args, int first, TileItems<tile>& items) {
+    wait_for_earlier_kernels();
     const Routing& routing = args.routing;
     const int at = static_cast<int>(threadIdx.x), begin = args.first_pair + first;
     const int pairs = min(routing.begin[routing.experts], args.first_pair + args.factors.rows);

@@ -250,8 +250,9 @@ __global__ void __launch_bounds__(threads)
     wait_for_earlier_kernels();
 }
 
-// out[pair, j] = sum_k b[j, k] * reduced[pair, k], of matrix blockIdx.z, for the outputs of all matrices from
-// out_begin on, of which there are out_columns; 0 for pairs without factors.
+// out[pair, j - out_begin] = sum_k b[j, k] * reduced[pair, k] for those of the outputs out_begin to out_begin
+// + out_columns - 1, counted over all matrices, that belong to matrix blockIdx.z. Pairs without factors get
+// 0.
 template <int tile, bool whole>
 __global__ void __launch_bounds__(threads)
     store_pairs(const __grid_constant__ ExpertAdapterArgs args, float* out, int out_begin, int out_columns) {
@@ -261,7 +262,7 @@ __global__ void __launch_bounds__(threads)
     const int end = min(of.row_begin[matrix + 1], out_begin + out_columns);
     const WarpOutputs outputs = warp_outputs(max(of.row_begin[matrix], out_begin), end);
     const int j = outputs.first + ExpandTile::output();
-    begin_after_earlier_kernels();
+    let_next_kernel_begin();
     find_items(args, first, items);
     __syncthreads();
     for_each_factors<true>(items, [&](int factors, unsigned same) {

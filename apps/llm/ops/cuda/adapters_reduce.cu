@@ -122,56 +122,49 @@ __device__ __forceinline__ void reduce_tile(const AdapterArgs& args, ReduceShare
     });
 }
 
-template <class Shape, bool whole>
-__global__ void __launch_bounds__(threads, 1) reduce_rows(const __grid_constant__ AdapterArgs args) {
+__device__ __forceinline__ const AdapterArgs& factors_of(const AdapterArgs& args) {
+    return args;
+}
+__device__ __forceinline__ const AdapterArgs& factors_of(const ExpertAdapterArgs& args) {
+    return args.factors;
+}
+
+// Args: AdapterArgs for rows, ExpertAdapterArgs for sorted pairs.
+template <class Args, class Shape, bool whole>
+__global__ void __launch_bounds__(threads, 1) reduce(const __grid_constant__ Args args) {
     __shared__ ReduceShared<Shape> shared;
     let_next_kernel_begin();
     find_items(args, static_cast<int>(blockIdx.x) * Shape::tile, shared.items);
     __syncthreads();
-    reduce_tile<Shape, whole>(args, shared);
+    reduce_tile<Shape, whole>(factors_of(args), shared);
     wait_for_earlier_kernels();  // if no item has factors
 }
 
-template <class Shape, bool whole>
-__global__ void __launch_bounds__(threads, 1) reduce_pairs(const __grid_constant__ ExpertAdapterArgs args) {
-    __shared__ ReduceShared<Shape> shared;
-    begin_after_earlier_kernels();
-    find_items(args, static_cast<int>(blockIdx.x) * Shape::tile, shared.items);
-    __syncthreads();
-    reduce_tile<Shape, whole>(args.factors, shared);
+template <class Shape, class Args>
+void launch_reduce(const char* name, const Args& args, const AdapterArgs& factors, const Stream& stream) {
+    const int numbers = factors.matrices * factors.most_rank;
+    const LaunchShape shape{(factors.rows + Shape::tile - 1) / Shape::tile, threads, 0,
+                            (numbers + Shape::factors - 1) / Shape::factors};
+    launch_early(name, factors.columns % 8 == 0 ? reduce<Args, Shape, true> : reduce<Args, Shape, false>,
+                 shape, stream, args);
 }
 
-template <class Shape>
-LaunchShape shape_of(const AdapterArgs& args) {
-    const int factors = args.matrices * args.most_rank;
-    return {(args.rows + Shape::tile - 1) / Shape::tile, threads, 0,
-            (factors + Shape::factors - 1) / Shape::factors};
-}
-
-template <class Shape>
-void launch_rows(const AdapterArgs& args, const Stream& stream) {
-    launch_early("adapters", args.columns % 8 == 0 ? reduce_rows<Shape, true> : reduce_rows<Shape, false>,
-                 shape_of<Shape>(args), stream, args);
-}
-
-template <class Shape>
-void launch_pairs(const ExpertAdapterArgs& args, const Stream& stream) {
-    launch_early("adapters of experts",
-                 args.factors.columns % 8 == 0 ? reduce_pairs<Shape, true> : reduce_pairs<Shape, false>,
-                 shape_of<Shape>(args.factors), stream, args);
+template <class Args>
+void launch_reduce(const char* name, bool few, const Args& args, const AdapterArgs& factors,
+                   const Stream& stream) {
+    if (few) return launch_reduce<OneItem>(name, args, factors, stream);
+    factors.rows <= most_few_items ? launch_reduce<FewItems>(name, args, factors, stream)
+                                   : launch_reduce<ManyItems>(name, args, factors, stream);
 }
 
 }  // namespace
 
 void launch_reduce_rows(const AdapterArgs& args, const Stream& stream) {
-    if (few_adapted_rows(args.rows)) return launch_rows<OneItem>(args, stream);
-    args.rows <= most_few_items ? launch_rows<FewItems>(args, stream) : launch_rows<ManyItems>(args, stream);
+    launch_reduce("adapters", few_adapted_rows(args.rows), args, args, stream);
 }
 
 void launch_reduce_pairs(const ExpertAdapterArgs& args, const Stream& stream) {
-    if (few_adapted_pairs(args)) return launch_pairs<OneItem>(args, stream);
-    args.factors.rows <= most_few_items ? launch_pairs<FewItems>(args, stream)
-                                        : launch_pairs<ManyItems>(args, stream);
+    launch_reduce("adapters of experts", few_adapted_pairs(args), args, args.factors, stream);
 }
 
 }  // namespace voltpile::llm

@@ -213,25 +213,31 @@ bool CudaProduct::takes_norm(HiddenRows x, std::span<const WeightMatrix* const> 
     return !batch_invariant_ && !has_delta && norms_in_product(w.format, static_cast<int>(x.rows), w.columns);
 }
 
-void CudaProduct::run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, Activation activation,
-                            void* out, int out_columns, const NormArgs& norm) {
-    if (x.rows == 0) return;
-    std::size_t used = 0;
+MatmulArgs CudaProduct::gated_args(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up,
+                                   const NormArgs& norm, std::size_t& used) {
     MatmulArgs args;
     args.norm = norm;
     args.gated = true;
-    args.activation = activation;
-    args.limit = limit_;
     args.matrices = 2;
     args.matrix[0] = gate.planes();
     args.matrix[1] = up.planes();
     args.first_group[1] = groups_of(args.matrix[0].rows);
     args.rows = static_cast<int>(x.rows);
-    args.out = out;
-    args.out_columns = out_columns;
     args.x = padded_columns(x, args.matrix[0].columns, scratch_, used, stream_);
     const WeightMatrix* const both[] = {&gate, &up};
     args.integers = integers_of(both, true);
+    return args;
+}
+
+void CudaProduct::run_gated(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, Activation activation,
+                            void* out, int out_columns, const NormArgs& norm) {
+    if (x.rows == 0) return;
+    std::size_t used = 0;
+    MatmulArgs args = gated_args(x, gate, up, norm, used);
+    args.activation = activation;
+    args.limit = limit_;
+    args.out = out;
+    args.out_columns = out_columns;
     if (by_blas(args)) {
         many_rows_gated(args, used);
     } else if (args.matrix[0].format == args.matrix[1].format || by_integers(args.integers, args.rows)) {
@@ -249,19 +255,10 @@ void CudaProduct::run_woven(HiddenRows x, const CudaMatrix& gate, const CudaMatr
                             const NormArgs& norm) {
     if (x.rows == 0) return;
     std::size_t used = 0;
-    const WeightMatrix* const both[] = {&gate, &up};
-    MatmulArgs args;
-    args.norm = norm;
-    args.gated = true;
+    MatmulArgs args = gated_args(x, gate, up, norm, used);
     args.apart = true;
-    args.matrices = 2;
-    args.matrix[0] = gate.planes();
-    args.matrix[1] = up.planes();
-    args.rows = static_cast<int>(x.rows);
     args.out = out;
     args.out_columns = 2 * args.matrix[0].rows;
-    args.x = padded_columns(x, args.matrix[0].columns, scratch_, used, stream_);
-    args.integers = integers_of(both, true);
     by_kernels(args, used);
 }
 

@@ -64,6 +64,9 @@ class CudaProduct {
     bool by_integers(const IntegerWeights* integers, std::int64_t rows) const;
     bool by_vectors(const MatmulArgs& args) const;
     bool by_blas(const MatmulArgs& args) const;
+    // Returns what run_gated() and run_woven() have in common. used: of the scratch memory.
+    MatmulArgs gated_args(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, const NormArgs& norm,
+                          std::size_t& used);
     // By whichever is faster: cuBLAS or kernels.
     void multiply_rows(MatmulArgs& args, std::size_t used);
     void by_kernels(MatmulArgs& args, std::size_t used);
