@@ -76,6 +76,16 @@ TEST_P(OpsAttentionTest, JoinsLongContexts) {
             check_attention({{{1500, 1}, {1000, 70}, {2047, 1}, {0, 30}, {2100, 9}}, 1}, {4, 2, dim}, window);
 }
 
+// Contexts of some splits, which a GPU may join in one kernel: of other lengths beside them, also of one
+// token, and with the first splits outside of a window.
+TEST_P(OpsAttentionTest, JoinsSplits) {
+    for (const int dim : {64, 80, 128})
+        for (const int window : {0, 300})
+            check_attention({{{1023, 1}, {130, 1}, {0, 1}, {700, 1}, {128, 1}}, 2}, {8, 2, dim}, window);
+    for (const KvElement element : {KvElement::I8, KvElement::I4})
+        check_attention({{{600, 1}, {127, 1}}, 1}, {6, 1, 128}, 0, 0, element);
+}
+
 // Sequences enough for GPU blocks that work on a thousand tokens each, with and without a prompt beside them.
 TEST_P(OpsAttentionTest, AttendsForManySequences) {
     Sequences many{{}, 3};

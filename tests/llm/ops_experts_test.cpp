@@ -219,12 +219,14 @@ TEST_P(OpsExpertsTest, MultipliesManyExperts) {
 // All rows choose the same experts: those have several pieces of rows, and the others none.
 TEST_P(OpsExpertsTest, MultipliesManyRowsOfFewExperts) {
     Mixture m = mixture(WeightFormat::Q6_K, 40, 3, 256, 256);
-    const std::int64_t rows = 150;
-    auto x = normals(rows * m.hidden);
-    for (std::int64_t r = 0; r < rows; ++r) x[static_cast<std::size_t>(r * m.hidden)] = 60;
     for (const int e : {3, 17, 39}) m.router[static_cast<std::size_t>(e * m.hidden)] = 1;
-    expect_same([&](Side& side) { return run(side, m, x, std::vector<std::int32_t>(150, 0), {}); },
-                4 * product_bound(m.format));
+    for (const std::int64_t rows : {10, 45, 150}) {
+        SCOPED_TRACE(std::to_string(rows) + " rows");
+        auto x = normals(rows * m.hidden);
+        for (std::int64_t r = 0; r < rows; ++r) x[static_cast<std::size_t>(r * m.hidden)] = 60;
+        const std::vector<std::int32_t> sequence(static_cast<std::size_t>(rows), 0);
+        expect_same([&](Side& side) { return run(side, m, x, sequence, {}); }, 4 * product_bound(m.format));
+    }
 }
 
 // Nothing that a recording holds depends on the experts that rows choose.
@@ -262,9 +264,8 @@ TEST_P(OpsExpertsTest, ReplaysWithOtherExperts) {
 
 TEST_P(OpsExpertsTest, RowsDoNotDependOnOtherRows) {
     if (GetParam().name == "gpu") GTEST_SKIP() << "only if batch-invariant";
-    for (const WeightFormat format :
-         {WeightFormat::F16, WeightFormat::Q8_0, WeightFormat::Q4_K, WeightFormat::Q6_K}) {
-        const Mixture m = mixture(format, 5, 2, 256, 256);
+    // Few experts, which get many rows each, and many.
+    const auto check = [&](const Mixture& m) {
         const std::int64_t rows = 150;
         const auto x = normals(rows * m.hidden);
         Side side(GetParam().make());
@@ -279,8 +280,14 @@ TEST_P(OpsExpertsTest, RowsDoNotDependOnOtherRows) {
             for (const std::int64_t begin : {0, 17, 117}) {
                 const auto part = some(begin, count);
                 EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin() + begin * m.hidden))
-                    << name(format) << ", " << count << " rows from " << begin;
+                    << count << " rows from " << begin;
             }
+    };
+    for (const WeightFormat format : {WeightFormat::F16, WeightFormat::Q8_0, WeightFormat::Q4_K,
+                                      WeightFormat::Q6_K, WeightFormat::IQ3_S}) {
+        SCOPED_TRACE(name(format));
+        check(mixture(format, 5, 2, 256, 256));
+        check(mixture(format, 40, 4, 256, 256));
     }
 }
 

@@ -154,6 +154,21 @@ __device__ inline float join_value(float before, float part, const JoinFactors& 
     return fmaf(factors.now, part, __fmul_rn(before, factors.before));
 }
 
+// A column of a row's result, over the splits that have been added.
+struct Joined {
+    SplitSum all{-INFINITY, 0};
+    float sum = 0;
+
+    __device__ void add(const SplitSum& part, float value) {
+        const JoinFactors factors = join_split(all, part);
+        sum = join_value(sum, value, factors);
+    }
+};
+__device__ inline void store_joined(const AttentionArgs& a, int row, int head, int d, const Joined& joined) {
+    out_head(a, row, head)[d] =
+        limited_half(__fdiv_rn(joined.sum, denominator(a, head, joined.all)), a.limit);
+}
+
 // The partial result of a row and head over a split or span, as floats: the largest score, the sum of
 // 2^(score - largest), and the weighted sum of values (head_dim).
 __host__ __device__ constexpr int part_floats(int head_dim) {

@@ -1,4 +1,4 @@
-#include "llm/ops/cuda/decode_tiles.cuh"
+#include "llm/ops/cuda/cluster_join.cuh"
 #include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/prepare_head.cuh"
 
@@ -123,7 +123,10 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
     }
     if constexpr (prepares) wait_for_earlier_kernels();
     if (blockIdx.x == 0 && sequence < a.batch.rows && a.batch.sequence[sequence] < 0) clear_row(a, sequence);
-    if (!place.works) return;
+    if (!place.works) {
+        if (shape.clusters) join_in_cluster<width>(a, place, tiles);
+        return;
+    }
 
     const bool has_own = prepares && place.has_own();
     ValueSums<width> sums(tiles.score);
@@ -158,7 +161,10 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
     }
     sums.store(tiles.score);
     __syncthreads();
-    write_results<width>(a, place, tiles);
+    if (shape.clusters)
+        join_in_cluster<width>(a, place, tiles);
+    else
+        write_results<width>(a, place, tiles);
 }
 
 // Few blocks work on one split each, and take as long as one of them: blocks then have fewer heads. More
@@ -167,8 +173,9 @@ constexpr int few_blocks = 64, few_heads = 4, filling_blocks = 192;
 
 DecodeShape shape_of(const AttentionArgs& args, int splits_each, int heads_each) {
     const int group = args.heads / args.kv_heads, splits = splits_of(args.batch.max_context);
-    return {splits_each, heads_each, (splits + splits_each - 1) / splits_each,
-            args.kv_heads * ((group + heads_each - 1) / heads_each)};
+    const int parts = (splits + splits_each - 1) / splits_each;
+    return {splits_each, heads_each, parts, args.kv_heads * ((group + heads_each - 1) / heads_each),
+            splits_each == 1 && parts > 1 && parts <= span_splits && device_launches_early()};
 }
 DecodeShape shape_of(const AttentionArgs& args, int sequences) {
     const DecodeShape spans = shape_of(args, span_splits, tile_heads);
@@ -193,9 +200,9 @@ void start(const AttentionArgs& args, const QkvSettings& settings, const DecodeS
     cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(shared_bytes)),
                "shared memory of the attention");
-    launch_early("attention of single rows", kernel,
-                 {shape.parts, attention_threads, shared_bytes, shape.tiles, sequences}, stream, args,
-                 settings, first_sequence, shape);
+    launch_early_in_clusters("attention of single rows", kernel,
+                             {shape.parts, attention_threads, shared_bytes, shape.tiles, sequences},
+                             shape.clusters ? shape.parts : 1, stream, args, settings, first_sequence, shape);
 }
 
 template <int width>
@@ -241,7 +248,8 @@ void launch_decode_attention(const AttentionArgs& args, const QkvSettings* prepa
             start<64>(args, prepare, shape, first, sequences, stream);
         else
             start<128>(args, prepare, shape, first, sequences, stream);
-        if (shape.parts > 1) launch_join_parts(args, shape.splits_each, first, sequences, stream);
+        if (shape.parts > 1 && !shape.clusters)
+            launch_join_parts(args, shape.splits_each, first, sequences, stream);
     }
 }
 

@@ -5,22 +5,6 @@ namespace voltpile::llm {
 
 namespace {
 
-// One column of a row's result.
-struct Joined {
-    SplitSum all{-INFINITY, 0};
-    float sum = 0;
-
-    __device__ void add(const SplitSum& part, float value) {
-        const JoinFactors factors = join_split(all, part);
-        sum = join_value(sum, value, factors);
-    }
-};
-
-__device__ void store(const AttentionArgs& a, int row, int head, int d, const Joined& joined) {
-    out_head(a, row, head)[d] =
-        limited_half(__fdiv_rn(joined.sum, denominator(a, head, joined.all)), a.limit);
-}
-
 // Joins column d of a row over the parts [begin, end) of a sequence; spans: they are whole spans, otherwise
 // splits, and those of a span are joined in order, and then the spans. parts: part_of() part 0. As many parts
 // as a span has splits are loaded at once.
@@ -65,7 +49,7 @@ __global__ void join_parts(const AttentionArgs a, int first_sequence) {
     if (end - begin == 1 || d >= a.head_dim) return;
     const int count = (a.batch.max_context + tokens - 1) / tokens;
     const float* parts = part_of(a, static_cast<int>(blockIdx.y), head, 0, count);
-    store(a, row, head, d, join_parts_of<spans>(parts, part_floats(a.head_dim), begin, end, d));
+    store_joined(a, row, head, d, join_parts_of<spans>(parts, part_floats(a.head_dim), begin, end, d));
 }
 
 // The same for the rows of prompts and their spans. Grid: (heads, rows from first_row on).
@@ -84,7 +68,7 @@ __global__ void join_spans(const AttentionArgs a, int first_row, const Spans spa
 #pragma unroll 8
     for (int s = begin + 1; s < end; ++s)
         joined.add({parts[s * size], parts[s * size + 1]}, parts[s * size + 2 + d]);
-    store(a, row, head, d, joined);
+    store_joined(a, row, head, d, joined);
 }
 
 int threads_of(const AttentionArgs& args) {

@@ -40,6 +40,7 @@ struct DecodeShape {
     int heads_each;   // query heads of a block, at most tile_heads
     int parts;        // blocks of splits_each splits
     int tiles;        // of heads_each heads, of all KV heads
+    bool clusters;    // the parts of a sequence and tile are a cluster's, which joins them
     int blocks(int sequences) const { return parts * tiles * sequences; }
 };
 

@@ -34,23 +34,31 @@ inline bool device_launches_early() {
     return VOLTPILE_SM90 != 0 && current_compute_capability() == 90;
 }
 
-// As launch(), for kernels that call the functions above.
+// As launch(), for kernels that call the functions above. Blocks of clusters that are next to each other in
+// the first dimension run at the same time; only with `cluster` 1 if not device_launches_early().
 template <class... Parameters, class... Arguments>
-void launch_early(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape,
-                  const Stream& stream, Arguments&&... arguments) {
-    cudaLaunchAttribute early;
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
+void launch_early_in_clusters(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape,
+                              int cluster, const Stream& stream, Arguments&&... arguments) {
+    cudaLaunchAttribute attributes[2];
+    attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[0].val.programmaticStreamSerializationAllowed = 1;
+    attributes[1].id = cudaLaunchAttributeClusterDimension;
+    attributes[1].val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(static_cast<unsigned>(shape.blocks), static_cast<unsigned>(shape.blocks_y),
                           static_cast<unsigned>(shape.blocks_z));
     config.blockDim = dim3(static_cast<unsigned>(shape.threads));
     config.dynamicSmemBytes = shape.shared_bytes;
     config.stream = stream.get();
-    config.attrs = &early;
-    config.numAttrs = device_launches_early() ? 1 : 0;
+    config.attrs = attributes;
+    config.numAttrs = !device_launches_early() ? 0 : cluster == 1 ? 1 : 2;
     const cudaError_t error = cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
     if (error != cudaSuccess) throw_device_error(error, name);
+}
+template <class... Parameters, class... Arguments>
+void launch_early(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape,
+                  const Stream& stream, Arguments&&... arguments) {
+    launch_early_in_clusters(name, kernel, shape, 1, stream, static_cast<Arguments&&>(arguments)...);
 }
 
 }  // namespace voltpile::llm

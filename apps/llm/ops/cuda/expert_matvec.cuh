@@ -4,21 +4,10 @@
 // units ahead of their use.
 #pragma once
 
-#include "llm/ops/cuda/experts.h"
+#include "llm/ops/cuda/expert_pieces.cuh"
 #include "llm/ops/cuda/matvec.cuh"
 
 namespace voltpile::llm {
-
-__device__ __forceinline__ std::int64_t shift_of(const ExpertMatrices& matrices, int expert) {
-    return matrices.offset != nullptr ? matrices.offset[expert] : expert * matrices.stride;
-}
-__device__ __forceinline__ DeviceMatrix shifted(DeviceMatrix w, std::int64_t bytes) {
-    w.quants += bytes;
-    w.high += bytes;
-    w.scales += bytes;
-    w.super += bytes;
-    return w;
-}
 
 // What the kernel knows of each pair of (rows, used).
 struct ExpertPairs {

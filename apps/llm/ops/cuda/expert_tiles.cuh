@@ -2,8 +2,7 @@
 // has all columns of the tile, so that a result depends on its row alone.
 #pragma once
 
-#include "llm/ops/cuda/expert_matvec.cuh"
-#include "llm/ops/cuda/tile_product.cuh"
+#include "llm/ops/cuda/expert_rows.cuh"
 
 namespace voltpile::llm {
 
@@ -13,28 +12,14 @@ struct ExpertBegins {
     int* pair;
 };
 
-// Counts the pieces of all experts, of x_rows pairs each. One warp calls it.
+// One warp calls it.
 __device__ inline void find_begins(const Routing& routing, int x_rows, const ExpertBegins& begins) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    int before = 0;
-    for (int first = 0; first < routing.experts; first += 32) {
-        const int e = first + lane;
-        int pieces = 0;
-        if (e < routing.experts) {
-            begins.pair[e] = routing.begin[e];
-            pieces = (routing.begin[e + 1] - routing.begin[e] + x_rows - 1) / x_rows;
-        }
-        int until = pieces;
-#pragma unroll
-        for (int offset = 1; offset < 32; offset *= 2) {
-            const int other = __shfl_up_sync(0xffffffffu, until, offset);
-            if (lane >= offset) until += other;
-        }
-        if (e < routing.experts) begins.piece[e] = before + until - pieces;
-        before += __shfl_sync(0xffffffffu, until, 31);
-    }
-    if (lane > 0) return;
-    begins.piece[routing.experts] = before;
+    const int pieces = count_pieces(routing, x_rows, [&](int e, int first, int, int pair) {
+        begins.piece[e] = first;
+        begins.pair[e] = pair;
+    });
+    if (threadIdx.x % 32 > 0) return;
+    begins.piece[routing.experts] = pieces;
     begins.pair[routing.experts] = routing.begin[routing.experts];
 }
 
@@ -77,7 +62,7 @@ __global__ void __launch_bounds__(tile_threads, ExpertTileShape<format, x_rows>:
     __shared__ PairRange pairs_of_piece[2];
     const Routing& routing = args.routing;
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    const int columns = args.matrix[0].first.columns, outputs = args.matrix[0].first.rows;
+    const int columns = args.matrix[0].first.columns;
     constexpr int tile_outputs = gated ? gated_tile_columns : tile_columns;
     auto* const numbers = reinterpret_cast<int*>(shared + numbers_at);
     auto& staged = *reinterpret_cast<TileWeights<format>*>(shared + TileWeightsPlace<x_rows>::offset);
@@ -107,31 +92,8 @@ __global__ void __launch_bounds__(tile_threads, ExpertTileShape<format, x_rows>:
         multiply_steps<format, x_rows, gated, ExpertTileShape<format, x_rows>::ahead>(
             weights, up, columns / 32 - 1, first_row, 0, (columns + step_columns - 1) / step_columns, x,
             staged, sum);
-        const int out_begin = args.first_tile * tile_outputs;
         const PairRange pairs = pairs_of_piece[parity];  // read again: the product needs all registers
-#pragma unroll
-        for (int n = 0; n < x_rows / x_group; ++n) {
-            WarpProduct::each_result<gated>(sum[n], [&](int at, int x_row, float first, float second) {
-                const int row = first_row + at, pair = pairs.begin + n * x_group + x_row;
-                if (pair >= pairs.end || row >= outputs) return;
-                const std::int64_t to = static_cast<std::int64_t>(pair) * args.out_columns + row - out_begin;
-                if (gated) {
-                    const std::int64_t at_bias = static_cast<std::int64_t>(pairs.expert) * outputs + row;
-                    if (args.matrix[0].bias != nullptr) first += args.matrix[0].bias[at_bias];
-                    if (args.matrix[1].bias != nullptr) second += args.matrix[1].bias[at_bias];
-                    if (args.added != nullptr) {
-                        const float* const added =
-                            args.added + static_cast<std::int64_t>(pair) * 2 * outputs + row;
-                        first += added[0];
-                        second += added[outputs];
-                    }
-                    static_cast<__half*>(args.out)[to] =
-                        limited_half(gated_value(args.activation, first, second), args.limit);
-                } else {
-                    static_cast<float*>(args.out)[to] = first;
-                }
-            });
-        }
+        store_products<x_rows, gated>(args, first_row, pairs.begin, pairs.end, pairs.expert, sum);
     }
 }
 
@@ -139,7 +101,9 @@ template <WeightFormat format>
 void launch_expert_tiles_of(const ExpertArgs& args, int multiprocessors, const Stream& stream) {
     const int pairs = args.rows * args.routing.used, experts = args.routing.experts;
     // Twice the mean of an expert's pairs: few experts then have several pieces.
-    with_x_rows(min(2 * pairs / args.routing.all_experts, tile_rows), [&](auto most) {
+    const int rows = 2 * pairs / args.routing.all_experts;
+    if (rows <= x_group) return launch_expert_rows_of<format>(args, multiprocessors, stream);
+    with_x_rows(min(rows, tile_rows), [&](auto most) {
         const bool alone = device_copies_alone(), staged = device_stages_weights();
         const auto numbers_at = x_shared_bytes(most.value, alone) + weights_shared_bytes<format>(staged);
         const std::size_t bytes = numbers_at + 2 * static_cast<std::size_t>(experts + 1) * sizeof(int);

@@ -3,7 +3,8 @@
 //
 // Few rows multiply pair after pair (of a row and one of its experts) as matrix-vector products. More rows
 // multiply in tiles on tensor cores, of the pairs of one expert each; there, a row's result does not depend
-// on the other rows or their number.
+// on the other rows or their number. While experts have few rows each, a tile is a warp's (expert_rows.cuh),
+// later a block's (expert_tiles.cuh).
 #pragma once
 
 #include <cstddef>

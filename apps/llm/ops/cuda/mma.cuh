@@ -43,16 +43,18 @@ struct WarpProduct {
     __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
     __device__ static int row(int i) { return lane() / 4 + 8 * i; }
     __device__ static int unit(int) { return lane() % 4; }
+    __device__ static int x_row() { return lane() / 4; }
+    static constexpr bool one_unit_of_x = true;  // of a lane, the same for all i
     // Returns the place of 16-byte piece `piece` in a row of x; the permutation avoids bank conflicts.
     __device__ static int place(int piece) { return piece ^ piece >> 3; }
 
-    // sum[n]: rows 8 n to 8 n + 7 of x.
-    template <WeightFormat format, int groups>
-    __device__ __forceinline__ static void multiply(const typename RowUnit<format>::Raw (&raw)[lane_units],
-                                                    const __half* x, float (&sum)[groups][8]) {
-        constexpr int together = groups % 4 == 0 ? 4 : 2;
+    // sum[n]: rows 8 n to 8 n + 7 of x. x(n, i, piece) returns 8 columns of row x_row() of these: piece
+    // `piece` of the columns of unit(i).
+    template <WeightFormat format, int groups, class X>
+    __device__ __forceinline__ static void multiply_by(const typename RowUnit<format>::Raw (&raw)[lane_units],
+                                                       const X& x, float (&sum)[groups][8]) {
+        constexpr int together = groups % 4 == 0 ? 4 : groups % 2 == 0 ? 2 : 1;
         static_assert(groups % together == 0);
-        const __half* mine = x + lane() / 4 * shared_stride;
 #pragma unroll
         for (int piece = 0; piece < 4; ++piece) {
             uint4 w[lane_units];
@@ -61,13 +63,11 @@ struct WarpProduct {
             const std::uint32_t ws[2][2][4] = {
                 {{w[0].x, w[1].x, w[0].y, w[1].y}, {w[2].x, w[3].x, w[2].y, w[3].y}},
                 {{w[0].z, w[1].z, w[0].w, w[1].w}, {w[2].z, w[3].z, w[2].w, w[3].w}}};
-            const __half* from = mine + place(lane() % 4 * 4 + piece) * 8;
 #pragma unroll
             for (int first = 0; first < groups; first += together) {
                 uint4 v[together];
 #pragma unroll
-                for (int n = 0; n < together; ++n)
-                    v[n] = *reinterpret_cast<const uint4*>(from + (first + n) * x_group * shared_stride);
+                for (int n = 0; n < together; ++n) v[n] = x(first + n, 0, piece);
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
 #pragma unroll
@@ -112,26 +112,25 @@ struct WarpProduct {
     __device__ static int row_of_eight() { return lane() % 4 + lane() / 16 * 4; }
     __device__ static int row(int) { return lane() % 16 / 4 * 8 + row_of_eight(); }
     __device__ static int unit(int i) { return i; }
+    __device__ static int x_row() { return row_of_eight(); }
+    static constexpr bool one_unit_of_x = false;
     __device__ static int place(int piece) { return piece; }
 
-    template <WeightFormat format, int groups>
-    __device__ __forceinline__ static void multiply(const typename RowUnit<format>::Raw (&raw)[lane_units],
-                                                    const __half* x, float (&sum)[groups][8]) {
-        constexpr int together = groups >= 6 ? 1 : 2;
+    template <WeightFormat format, int groups, class X>
+    __device__ __forceinline__ static void multiply_by(const typename RowUnit<format>::Raw (&raw)[lane_units],
+                                                       const X& x, float (&sum)[groups][8]) {
+        constexpr int together = groups >= 6 || groups == 1 ? 1 : 2;
         static_assert(groups % together == 0);
-        const __half* mine = x + row_of_eight() * shared_stride;
 #pragma unroll
         for (int i = 0; i < lane_units; ++i) {
 #pragma unroll
             for (int piece = 0; piece < 4; ++piece) {
                 const uint4 w = RowUnit<format>::halves(raw[i], piece);
-                const __half* from = mine + (i * 4 + piece) * 8;
 #pragma unroll
                 for (int first = 0; first < groups; first += together) {
                     uint4 v[together];
 #pragma unroll
-                    for (int n = 0; n < together; ++n)
-                        v[n] = *reinterpret_cast<const uint4*>(from + (first + n) * x_group * shared_stride);
+                    for (int n = 0; n < together; ++n) v[n] = x(first + n, i, piece);
 #pragma unroll
                     for (int n = 0; n < together; ++n) multiply_4(sum[first + n], w.x, w.y, v[n].x, v[n].y);
 #pragma unroll
@@ -162,5 +161,18 @@ struct WarpProduct {
 };
 
 #endif
+
+// x: a step of the rows of x in shared memory.
+template <WeightFormat format, int groups>
+__device__ __forceinline__ void multiply_shared(const typename RowUnit<format>::Raw (&raw)[lane_units],
+                                                const __half* x, float (&sum)[groups][8]) {
+    const __half* const mine = x + WarpProduct::x_row() * WarpProduct::shared_stride;
+    const auto read = [&](int n, int i, int piece) {
+        return *reinterpret_cast<const uint4*>(mine +
+                                               WarpProduct::place(WarpProduct::unit(i) * 4 + piece) * 8 +
+                                               n * x_group * WarpProduct::shared_stride);
+    };
+    WarpProduct::multiply_by<format>(raw, read, sum);
+}
 
 }  // namespace voltpile::llm

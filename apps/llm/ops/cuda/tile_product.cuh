@@ -91,7 +91,7 @@ __device__ __forceinline__ void multiply_staged(const DeviceMatrix& weights, con
             x.copy(step + stages - 1, end);
             typename RowUnit<format>::Raw raw[lane_units];
             read_staged<format, warp_weights>(stage[now], raw);
-            WarpProduct::multiply<format>(raw, x.stage(step), sum);
+            multiply_shared<format>(raw, x.stage(step), sum);
         }
     }
     wait_for_copies();
@@ -144,7 +144,7 @@ __device__ __forceinline__ void multiply_steps(const DeviceMatrix& weights, cons
             x.copy(step + 2, end);
             if (x.loads_early) x.load(step + 1, end);
             if (ahead > 1 && step + ahead - 1 < end) load(step + ahead - 1, raw[(now + ahead - 1) % ahead]);
-            WarpProduct::multiply<format>(raw[now], x.stage(step), sum);
+            multiply_shared<format>(raw[now], x.stage(step), sum);
             if (ahead == 1 && step + 1 < end) load(step + 1, raw[0]);
             if (!x.loads_early) x.load(step + 1, end);
             x.store(step + 1);

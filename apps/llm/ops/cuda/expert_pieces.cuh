@@ -1,0 +1,80 @@
+// Pieces of the pairs of experts: at most x_rows pairs of one expert each, of all experts in their order; and
+// what becomes of a tile's products.
+#pragma once
+
+#include "device/launch.cuh"
+#include "llm/ops/cuda/experts.h"
+#include "llm/ops/cuda/half.cuh"
+#include "llm/ops/cuda/mma.cuh"
+
+namespace voltpile::llm {
+
+__device__ __forceinline__ std::int64_t shift_of(const ExpertMatrices& matrices, int expert) {
+    return matrices.offset != nullptr ? matrices.offset[expert] : expert * matrices.stride;
+}
+__device__ __forceinline__ DeviceMatrix shifted(DeviceMatrix w, std::int64_t bytes) {
+    w.quants += bytes;
+    w.high += bytes;
+    w.scales += bytes;
+    w.super += bytes;
+    return w;
+}
+
+// Counts the pieces of all experts and returns their number. Calls each(expert, its first piece, its pieces,
+// its first pair). One warp calls it.
+template <class Each>
+__device__ int count_pieces(const Routing& routing, int x_rows, const Each& each) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    int before = 0;
+    for (int first = 0; first < routing.experts; first += 32) {
+        const int e = first + lane;
+        int pair = 0, pieces = 0;
+        if (e < routing.experts) {
+            pair = routing.begin[e];
+            pieces = (routing.begin[e + 1] - pair + x_rows - 1) / x_rows;
+        }
+        int until = pieces;
+#pragma unroll
+        for (int offset = 1; offset < 32; offset *= 2) {
+            const int other = __shfl_up_sync(0xffffffffu, until, offset);
+            if (lane >= offset) until += other;
+        }
+        if (e < routing.experts) each(e, before + until - pieces, pieces, pair);
+        before += __shfl_sync(0xffffffffu, until, 31);
+    }
+    return before;
+}
+
+// Stores the products of a warp's rows of weights, from first_row on, with the pairs [begin, end) of an
+// expert.
+template <int x_rows, bool gated>
+__device__ __forceinline__ void store_products(const ExpertArgs& args, int first_row, int begin, int end,
+                                               int expert, const float (&sum)[x_rows / x_group][8]) {
+    const int outputs = args.matrix[0].first.rows;
+    const int out_begin = args.first_tile * (gated ? gated_tile_columns : tile_columns);
+#pragma unroll
+    for (int n = 0; n < x_rows / x_group; ++n) {
+        WarpProduct::each_result<gated>(sum[n], [&](int at, int x_row, float first, float second) {
+            const int row = first_row + at, pair = begin + n * x_group + x_row;
+            if (pair >= end || row >= outputs) return;
+            const std::int64_t to = static_cast<std::int64_t>(pair) * args.out_columns + row - out_begin;
+            if (gated) {
+                const std::int64_t at_bias = static_cast<std::int64_t>(expert) * outputs + row;
+                if (args.matrix[0].bias != nullptr) first += args.matrix[0].bias[at_bias];
+                if (args.matrix[1].bias != nullptr) second += args.matrix[1].bias[at_bias];
+                if (args.added != nullptr) {
+                    const float* const added =
+                        args.added + static_cast<std::int64_t>(pair) * 2 * outputs + row;
+                    first += added[0];
+                    second += added[outputs];
+                }
+                static_cast<__half*>(args.out)[to] =
+                    limited_half(gated_value(args.activation, first, second), args.limit);
+            } else {
+                static_cast<float*>(args.out)[to] = first;
+            }
+        });
+    }
+}
+
+}  // namespace voltpile::llm
