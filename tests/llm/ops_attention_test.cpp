@@ -81,9 +81,11 @@ TEST_P(OpsAttentionTest, JoinsLongContexts) {
 TEST_P(OpsAttentionTest, JoinsSplits) {
     for (const int dim : {64, 80, 128})
         for (const int window : {0, 300})
-            check_attention({{{1023, 1}, {130, 1}, {0, 1}, {700, 1}, {128, 1}}, 2}, {8, 2, dim}, window);
+            for (const int longest : {511, 1023})
+                check_attention({{{longest, 1}, {130, 1}, {0, 1}, {400, 1}, {128, 1}}, 2}, {8, 2, dim},
+                                window);
     for (const KvElement element : {KvElement::I8, KvElement::I4})
-        check_attention({{{600, 1}, {127, 1}}, 1}, {6, 1, 128}, 0, 0, element);
+        check_attention({{{500, 1}, {127, 1}}, 1}, {6, 1, 128}, 0, 0, element);
 }
 
 // Sequences enough for GPU blocks that work on a thousand tokens each, with and without a prompt beside them.
@@ -160,6 +162,7 @@ TEST_P(OpsAttentionTest, GivesPartOfTheSoftmaxToSinks) {
     for (const int dim : {16, 64, 128, 256})
         check_attention({{{20, 1}, {0, 18}, {300, 1}, {1500, 9}, {2047, 1}, {0, 1}}, 1}, {8, 2, dim}, 0, 0,
                         KvElement::F16, 0, sinks);
+    check_attention({{{300, 1}, {20, 1}}, 1}, {8, 2, 128}, 0, 0, KvElement::F16, 0, sinks);
     for (const KvElement element : {KvElement::I8, KvElement::I4})
         for (const int window : {1, 33, 1100})
             check_attention({{{1500, 1}, {1000, 70}, {0, 50}}, 2}, {8, 1, 64}, window, 0, element, 0, sinks);

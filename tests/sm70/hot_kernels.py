@@ -59,6 +59,14 @@ def tiles():
                             32 * 128 / (16 * rows) * bits / 8, "GB/s of weights", MEMORY, distinct=0.25)
 
 
+def experts():
+    """The same of a warp's tile with experts of at most 8 rows each."""
+    for number in (3, 5, 7):
+        name, bits = FORMATS[number]
+        yield HotKernel(f"expert_rows<{number}, false>", f"experts {name}, 8 rows", ("HMMA",), "HMMA", 32 * 128 / (16 * 8) * bits / 8,
+                        "GB/s of weights", MEMORY, distinct=0.25)
+
+
 def attention():
     """Each half of a 16 x 16 matrix that a warp loads for its tensor cores goes to two threads (wmma on sm_70)."""
     for element, name, head in ((0, "fp16", 256), (1, "int8", 128 + 4), (2, "int4", 64 + 16)):  # bytes of a head of 128
@@ -89,4 +97,4 @@ def collectives():
         yield HotKernel(kernel, f"sum and norm, {label}", ("LDG", "STG"), "turn", 32 * 16 * 3, "GB/s sent", 150, multiprocessors=64)
 
 
-HOT_KERNELS = [*sweeps(), *matrix_vector(), *tiles(), *attention(), *collectives()]
+HOT_KERNELS = [*sweeps(), *matrix_vector(), *tiles(), *experts(), *attention(), *collectives()]

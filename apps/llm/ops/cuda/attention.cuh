@@ -155,7 +155,7 @@ __device__ inline float join_value(float before, float part, const JoinFactors& 
 }
 
 // A column of a row's result, over the splits that have been added.
-struct Joined {
+struct JoinedColumn {
     SplitSum all{-INFINITY, 0};
     float sum = 0;
 
@@ -164,7 +164,8 @@ struct Joined {
         sum = join_value(sum, value, factors);
     }
 };
-__device__ inline void store_joined(const AttentionArgs& a, int row, int head, int d, const Joined& joined) {
+__device__ inline void store_joined(const AttentionArgs& a, int row, int head, int d,
+                                    const JoinedColumn& joined) {
     out_head(a, row, head)[d] =
         limited_half(__fdiv_rn(joined.sum, denominator(a, head, joined.all)), a.limit);
 }

@@ -32,14 +32,14 @@ struct AttentionArgs {
 // The context is divided into splits of a fixed size, each with its own softmax. The splits of a span are
 // joined in order, and then the spans.
 //
-// Decode: sequences with one row use one block per span or, if those would be few, per split, and a second
-// kernel joins what several blocks have. Prefill: other sequences use tiles of 64 rows (of one head, or 32 or
-// 16 rows of 2 or 4 heads that share a KV head) with one block per span, and a second kernel joins the spans.
-// Both use the same tensor core products and sum in the same order, so a row's result is bit-identical in
-// either and for any other rows of the batch. On compute capability 9.0, launch_warpgroup_attention() takes
-// the prompts unless results must not depend on the batch.
-// Empty rows become 0. If tensor_cores_take(head_dim) is false, or with a soft cap, a simpler and slower
-// kernel works row by row.
+// Decode: sequences with one row use one block per span or, if those would be few, per split. What several
+// blocks have is joined by a second kernel or, of few splits on compute capability 9.0, by a cluster of them.
+// Prefill: other sequences use tiles of 64 rows (of one head, or 32 or 16 rows of 2 or 4 heads that share a
+// KV head) with one block per span, and a second kernel joins the spans. Both use the same tensor core
+// products and sum in the same order, so a row's result is bit-identical in either and for any other rows of
+// the batch. On compute capability 9.0, launch_warpgroup_attention() takes the prompts unless results must
+// not depend on the batch. Empty rows become 0. If tensor_cores_take(head_dim) is false, or with a soft cap,
+// a simpler and slower kernel works row by row.
 constexpr int split_tokens = 128;
 constexpr int span_splits = 8, span_tokens = span_splits * split_tokens;
 constexpr int splits_of(int context) {

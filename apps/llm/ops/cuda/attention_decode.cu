@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
     if constexpr (prepares) wait_for_earlier_kernels();
     if (blockIdx.x == 0 && sequence < a.batch.rows && a.batch.sequence[sequence] < 0) clear_row(a, sequence);
     if (!place.works) {
-        if (shape.clusters) join_in_cluster<width>(a, place, tiles);
+        if (joins_in_clusters<element> && shape.clusters) join_in_cluster<width>(a, place, tiles);
         return;
     }
 
@@ -161,7 +161,7 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
     }
     sums.store(tiles.score);
     __syncthreads();
-    if (shape.clusters)
+    if (joins_in_clusters<element> && shape.clusters)
         join_in_cluster<width>(a, place, tiles);
     else
         write_results<width>(a, place, tiles);
@@ -175,7 +175,8 @@ DecodeShape shape_of(const AttentionArgs& args, int splits_each, int heads_each)
     const int group = args.heads / args.kv_heads, splits = splits_of(args.batch.max_context);
     const int parts = (splits + splits_each - 1) / splits_each;
     return {splits_each, heads_each, parts, args.kv_heads * ((group + heads_each - 1) / heads_each),
-            splits_each == 1 && parts > 1 && parts <= span_splits && device_launches_early()};
+            splits_each == 1 && parts > 1 && parts <= most_joined_parts &&
+                args.cache.element == KvElement::F16 && device_launches_early()};
 }
 DecodeShape shape_of(const AttentionArgs& args, int sequences) {
     const DecodeShape spans = shape_of(args, span_splits, tile_heads);

@@ -9,8 +9,8 @@ namespace {
 // splits, and those of a span are joined in order, and then the spans. parts: part_of() part 0. As many parts
 // as a span has splits are loaded at once.
 template <bool spans>
-__device__ Joined join_parts_of(const float* parts, int size, int begin, int end, int d) {
-    Joined joined;
+__device__ JoinedColumn join_parts_of(const float* parts, int size, int begin, int end, int d) {
+    JoinedColumn joined;
     for (int first = begin / span_splits * span_splits; first < end; first += span_splits) {
         SplitSum sums[span_splits];
         float values[span_splits];
@@ -21,7 +21,7 @@ __device__ Joined join_parts_of(const float* parts, int size, int begin, int end
             sums[i] = {part[0], part[1]};
             values[i] = part[2 + d];
         }
-        Joined span;
+        JoinedColumn span;
 #pragma unroll
         for (int i = 0; i < span_splits; ++i)
             if (first + i >= begin && first + i < end) (spans ? joined : span).add(sums[i], values[i]);
@@ -64,7 +64,7 @@ __global__ void join_spans(const AttentionArgs a, int first_row, const Spans spa
     const float* parts = part_of(a, static_cast<int>(blockIdx.y), head, 0, spans.count);
     const int size = part_floats(a.head_dim);
 
-    Joined joined{{parts[begin * size], parts[begin * size + 1]}, parts[begin * size + 2 + d]};
+    JoinedColumn joined{{parts[begin * size], parts[begin * size + 1]}, parts[begin * size + 2 + d]};
 #pragma unroll 8
     for (int s = begin + 1; s < end; ++s)
         joined.add({parts[s * size], parts[s * size + 1]}, parts[s * size + 2 + d]);

@@ -34,8 +34,8 @@ inline bool device_launches_early() {
     return VOLTPILE_SM90 != 0 && current_compute_capability() == 90;
 }
 
-// As launch(), for kernels that call the functions above. Blocks of clusters that are next to each other in
-// the first dimension run at the same time; only with `cluster` 1 if not device_launches_early().
+// As launch(), for kernels that call the functions above. Each `cluster` blocks next to each other in the
+// first dimension form a cluster and run at the same time; `cluster` is 1 unless device_launches_early().
 template <class... Parameters, class... Arguments>
 void launch_early_in_clusters(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape,
                               int cluster, const Stream& stream, Arguments&&... arguments) {

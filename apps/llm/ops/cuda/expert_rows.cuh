@@ -1,9 +1,10 @@
 // Products with experts of few rows each. An item is a warp's tile of an expert's matrix times a piece of its
 // pairs, over all columns. Warps are independent of each other: each goes through its own items, brings its
-// own weights, several steps ahead of their use and across the ends of items, and reads x through the L1
+// own weights, ahead of their use and across the ends of items, and reads x through the L1
 // cache. A result is the same, bit by bit, as that of expert_tiles.cuh.
 #pragma once
 
+#include "llm/model/model_config.h"
 #include "llm/ops/cuda/expert_pieces.cuh"
 #include "llm/ops/cuda/tile_product.cuh"
 
@@ -15,9 +16,11 @@ template <WeightFormat format>
 struct StagedExpertRows {
     using Stage = StagedWeights<format, warp_weights>;
     static constexpr bool used = format != WeightFormat::F16;
-    static constexpr bool many = sizeof(Stage) * 4 * 4 * tile_warps <= 216 * 1024;
-    static constexpr int ahead = many ? 4 : 3, blocks = many ? 4 : 3;
-    static constexpr std::size_t bytes = sizeof(Stage) * ahead * tile_warps;
+    static constexpr std::size_t room = 208 * 1024;  // beside tables of pieces and grids
+    static constexpr std::size_t step_bytes = sizeof(Stage) * tile_warps;
+    static constexpr int ahead = 4 * 4 * step_bytes <= room ? 4 : 3,
+                         blocks = 4 * ahead * step_bytes <= room ? 4 : 3;
+    static constexpr std::size_t bytes = ahead * step_bytes;
 };
 // Returns the blocks on a multiprocessor. alone: copies_run_alone, device_copies_alone(); staged:
 // weights_are_staged, device_stages_weights().
@@ -30,6 +33,7 @@ __host__ __device__ constexpr int expert_rows_blocks(bool alone, bool staged) {
 // A piece in one word, so that a table of all pieces fits in shared memory.
 struct PackedPiece {
     static constexpr int most_pairs = 1 << 16, most_experts = 1 << 12;
+    static_assert(kMostExperts <= most_experts && (x_group + 1) * kMostExperts / 2 <= most_pairs);
     std::uint32_t word = 0;
     __device__ static PackedPiece of(int begin, int expert, int rows) {
         return {static_cast<std::uint32_t>(begin | expert << 16) | static_cast<std::uint32_t>(rows - 1)
@@ -279,9 +283,9 @@ void launch_expert_rows_of(const ExpertArgs& args, int multiprocessors, const St
     cuda_check(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
         "shared memory of a product with experts");
-    const int each = tile_columns / warp_weights / tile_warps;  // items of a block in a tile
-    const int blocks =
-        min(expert_rows_blocks<format>(alone, staged) * multiprocessors, pieces * args.tiles * each);
+    static_assert(tile_columns == tile_warps * warp_outputs<false>);
+    static_assert(gated_tile_columns == tile_warps * warp_outputs<true>);
+    const int blocks = min(expert_rows_blocks<format>(alone, staged) * multiprocessors, pieces * args.tiles);
     launch_early("product of few rows with experts", kernel, {blocks, tile_threads, bytes}, stream, args,
                  static_cast<int>(pieces_at));
 }

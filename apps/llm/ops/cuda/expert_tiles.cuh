@@ -12,7 +12,7 @@ struct ExpertBegins {
     int* pair;
 };
 
-// One warp calls it.
+// Counts the pieces of all experts. One warp calls it.
 __device__ inline void find_begins(const Routing& routing, int x_rows, const ExpertBegins& begins) {
     const int pieces = count_pieces(routing, x_rows, [&](int e, int first, int, int pair) {
         begins.piece[e] = first;

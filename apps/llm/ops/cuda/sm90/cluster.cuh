@@ -1,5 +1,5 @@
-// Clusters of blocks of compute capability 9.0 that receive the same data from bulk copies (PTX ISA:
-// barrier.cluster, mapa, .multicast::cluster).
+// Clusters of blocks of compute capability 9.0, which may receive the same data from bulk copies and read
+// each other's shared memory (PTX ISA: barrier.cluster, mapa, .multicast::cluster).
 #pragma once
 
 #include "llm/ops/cuda/sm90/warpgroup.cuh"
@@ -44,6 +44,21 @@ __device__ __forceinline__ void arrive_in_cluster_if(bool chosen, PhaseBarrier& 
         "}" ::"r"(shared_address(&barrier)),
         "r"(block), "r"(static_cast<int>(chosen))
         : "memory");
+}
+
+// Reads a number that block `block` of the cluster has in the place of `number` in its shared memory.
+__device__ __forceinline__ float read_in_cluster(const float& number, int block) {
+    float value;
+    asm volatile(
+        "{\n"
+        ".reg .b32 there;\n"
+        "mapa.shared::cluster.u32 there, %1, %2;\n"
+        "ld.shared::cluster.f32 %0, [there];\n"
+        "}"
+        : "=f"(value)
+        : "r"(shared_address(&number)), "r"(block)
+        : "memory");
+    return value;
 }
 
 }  // namespace voltpile::llm
