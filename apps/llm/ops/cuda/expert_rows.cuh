@@ -1,7 +1,7 @@
 // Products with experts of few rows each. An item is a warp's tile of an expert's matrix times a piece of its
 // pairs, over all columns. Warps are independent of each other: each goes through its own items, brings its
-// own weights, ahead of their use and across the ends of items, and reads x through the L1
-// cache. A result is the same, bit by bit, as that of expert_tiles.cuh.
+// own weights, steps ahead of their use and across the ends of items, and reads x through the L1 cache. A
+// result is the same, bit by bit, as that of expert_tiles.cuh.
 #pragma once
 
 #include "llm/model/model_config.h"
