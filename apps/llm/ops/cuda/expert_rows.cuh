@@ -79,13 +79,13 @@ struct ExpertItems {
     }
 };
 
-// The weights of a warp on their way, `ahead` steps of them: through shared memory by asynchronous copies.
+// The next `ahead` steps of a warp's weights, copied asynchronously to shared memory.
 template <WeightFormat format, bool gated, bool staged>
 class WeightSteps {
   public:
     static constexpr int ahead = StagedExpertRows<format>::ahead;
-    // Steps with code of their own. With one, places are known only when the kernel runs, but registers are
-    // left in which the next kernel can begin.
+    // How far the loop over steps is unrolled: not at all, which leaves registers for the next kernel to
+    // start in.
     static constexpr int unrolled = 1;
     using Stage = typename StagedExpertRows<format>::Stage;
 
@@ -94,12 +94,12 @@ class WeightSteps {
     __device__ void go_to(const DeviceMatrix& weights, const DeviceMatrix& up, int first_row) {
         source_.go_to(weights, up, first_row);
     }
-    // Begins to bring a step to place d. Each step, also one that is not wanted, has to be asked for.
+    // Starts loading a step into place d. Call it for every step, wanted or not: wait() counts the calls.
     __device__ __forceinline__ void ask_for(int step, int d, bool wanted) {
         if (wanted) source_.copy(step, stages_[d]);
         end_of_copies();
     }
-    // Waits until the oldest of ahead - 1 steps that are on their way is there.
+    // Waits for the oldest of the ahead - 1 steps still being loaded.
     __device__ __forceinline__ void wait() {
         wait_for_earlier_copies<ahead - 2>();
         __syncwarp();
@@ -148,11 +148,11 @@ class WeightSteps<format, gated, false> {
     typename Unit::Raw raw_[ahead][lane_units];
 };
 
-// A step of the row of x that a lane multiplies; that of a row that a piece does not have is 0. Tensor cores
-// of compute capability 7.0 want all of a row in a lane: that is read when it is used.
+// One step of the row of x that a lane multiplies, or zeros if the piece has no such row. On compute
+// capability 7.0 each lane needs the whole row, which is therefore read only when it is used.
 class RowOfX {
   public:
-    // row: in x, (rows, columns); nullptr: there is none.
+    // row: a row of `columns` numbers, or nullptr if the piece has fewer rows.
     __device__ void go_to(const __half* row, int columns) {
         from_ = row;
         units_ = columns / 32;
@@ -196,19 +196,19 @@ __global__ void __launch_bounds__(tile_threads,
     bring_grid<format>(args.matrix[0].first.format);
     begin_after_earlier_kernels();
     if (threadIdx.x < 32) {
-        const int all = count_pieces(routing, x_group, [&](int e, int first, int mine, int pair) {
+        const int counted = count_pieces(routing, x_group, [&](int e, int first, int mine, int pair) {
             const int end = routing.begin[e + 1];
             for (int i = 0; i < mine; ++i) {
                 const int begin = pair + i * x_group;
                 pieces[first + i] = PackedPiece::of(begin, e, min(x_group, end - begin));
             }
         });
-        if (threadIdx.x == 0) count = all;
+        if (threadIdx.x == 0) count = counted;
     }
     __syncthreads();
     const ExpertItems<gated> all(args, pieces, count);
 
-    // What is asked for next.
+    // The item and step whose weights are loaded next; it may be ahead of the item being multiplied.
     Steps weights(shared);
     int next_round = 0, next_step = 0, next = item_of_round(0, all.items);
     const auto go_to_next = [&] {
