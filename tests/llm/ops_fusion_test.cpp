@@ -36,6 +36,33 @@ class OpsFusionTest : public ExpertsFixture {
         };
         expect_same(add, 4 * product_bound(format));
     }
+    // Returns the normed rows, or the weight of each row's experts, 0 for those that it does not use, and of
+    // the shared expert. gate: of the shared expert; empty: there is none.
+    static std::vector<float> routed(Side& side, const Rows& rows, const std::vector<float>& router,
+                                     const std::vector<float>& gate, int experts, bool normed) {
+        RouterSettings settings;
+        settings.weight = side.up(router);
+        settings.shared_gate = gate.empty() ? nullptr : side.up(gate);
+        settings.experts = experts;
+        settings.used = 6;
+        const RmsNorm from = norm(side, rows);
+        const auto sequence = sequences(from.out.rows);
+        const Routing routing = make_routing(side, from.out.rows, settings);
+        side.ops->norm_route(from, settings, batch_of(side, sequence), routing, nullptr);
+        EXPECT_FALSE(side.ops->take_sentinel().tripped);
+        if (normed) return side.down(from.out);
+        const std::size_t pairs = sequence.size() * static_cast<std::size_t>(settings.used);
+        const auto expert = download(side, routing.expert, pairs);
+        const auto weight = download(side, routing.weight, pairs);
+        std::vector<float> all(sequence.size() * static_cast<std::size_t>(experts));
+        for (std::size_t i = 0; i < pairs; ++i)
+            all[i / static_cast<std::size_t>(settings.used) * static_cast<std::size_t>(experts) +
+                static_cast<std::size_t>(expert[i])] = weight[i];
+        const auto more =
+            gate.empty() ? std::vector<float>{} : download(side, routing.shared, sequence.size());
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    }
     // Returns the sequence of each row: its own.
     static std::vector<std::int32_t> sequences(std::int64_t rows) {
         std::vector<std::int32_t> all(static_cast<std::size_t>(rows));
@@ -125,22 +152,57 @@ TEST_P(OpsFusionTest, GatesNormedRows) {
     }
 }
 
+// Matrices in three formats, whose products run at the same time on some GPUs.
 TEST_P(OpsFusionTest, TakesRowsWhoseNormIsDone) {
     constexpr std::int64_t columns = 512;
-    const auto w = weights(WeightFormat::Q8_0, 37, columns);
+    constexpr WeightFormat formats[] = {WeightFormat::Q8_0, WeightFormat::Q4_K, WeightFormat::Q6_K};
+    const std::vector<std::vector<std::byte>> bytes = {
+        weights(formats[0], 37, columns), weights(formats[1], 9, columns), weights(formats[2], 200, columns)};
     const Rows x = make_rows(1, columns);
     expect_same(
         [&](Side& side) {
-            const auto matrix = side.ops->load_matrix(source(WeightFormat::Q8_0, 37, columns, w));
-            const WeightMatrix* const all[] = {matrix.get()};
+            std::vector<std::unique_ptr<WeightMatrix>> matrices;
+            std::vector<const WeightMatrix*> all;
+            for (std::size_t i = 0; i < bytes.size(); ++i) {
+                const std::int64_t outputs[] = {37, 9, 200};
+                matrices.push_back(side.ops->load_matrix(source(formats[i], outputs[i], columns, bytes[i])));
+                all.push_back(matrices.back().get());
+            }
             RmsNorm done = norm(side, x);
             done.out = side.hidden(x.x, columns);
             done.done = true;
-            const HiddenRows out = output(side, 1, 37);
+            const HiddenRows out = output(side, 1, 246);
             side.ops->norm_matmul(done, all, out);
             return with_normed(side, out, done);
         },
         product_bound(WeightFormat::Q8_0));
+}
+
+// Each expert's logit is that of the one before and the same step, far above rounding errors, so that all
+// implementations choose the same experts. 8,192 columns: more than the router's kernel has room for.
+TEST_P(OpsFusionTest, RoutesNormedRows) {
+    for (const int experts : {8, 130}) {
+        for (const std::int64_t columns : {256, 1280, 8192}) {
+            for (const std::int64_t rows : {1, 3, 5}) {
+                Rows x = make_rows(rows, columns);
+                const auto direction = normals(columns);
+                for (std::size_t i = 0; i < x.x.size(); ++i)
+                    x.x[i] = 2 * direction[i % static_cast<std::size_t>(columns)] + x.x[i] / 3;
+                std::vector<float> router;
+                for (int e = 0; e < experts; ++e)
+                    for (const float d : direction)
+                        router.push_back(0.1F * static_cast<float>(e) * d / static_cast<float>(columns));
+                const auto gate = normals(columns, 0.1F);
+                for (const bool normed : {false, true}) {
+                    for (const bool shared : {false, true})
+                        expect_same([&](Side& side) {
+                            return routed(side, x, router, shared ? gate : std::vector<float>{}, experts,
+                                          normed);
+                        });
+                }
+            }
+        }
+    }
 }
 
 TEST_P(OpsFusionTest, AddsExpertsToTheirOutput) {

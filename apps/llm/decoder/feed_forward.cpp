@@ -106,9 +106,8 @@ class Mixture final : public FeedForwardPart {
         routing.adds = use == FeedForwardOutput::Added;
         const HiddenRows gated{buffers.of_experts->data(), x.out.rows * settings_.used, gate_->rows()};
         RmsNorm done = x;
-        done.out = ops.normed(x);
         done.done = true;
-        ops.route(done.out, settings_, batch, routing, router_adapters_.get());
+        ops.norm_route(x, settings_, batch, routing, router_adapters_.get());
         std::function<void()> shared;
         if (shared_)
             shared = [&] { shared_->run(ops, done, batch, buffers, out, FeedForwardOutput::Stored); };

@@ -265,6 +265,11 @@ class Ops {
     // shared_gate, to its product, as by add_adapters; nullptr: none.
     virtual void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
                        const Routing& to, const AdapterWeights* adapters) = 0;
+    // A norm, unless it is done, and then route of x.out. GPUs may do both in one kernel.
+    virtual void norm_route(const RmsNorm& x, const RouterSettings& settings, const BatchView& batch,
+                            const Routing& to, const AdapterWeights* adapters) {
+        route(normed(x), settings, batch, to, adapters);
+    }
 
     // The gated products of each sorted pair i of a row r and an expert e: out[i, j] = activation(g) * u as
     // in gated_matmul, with x[r, :], the expert's matrices, and their biases added to g and u. added: what is
@@ -278,7 +283,8 @@ class Ops {
 
     // out[r, j] = sum_k weight[r, k] * (sum_c x[place[r, k], c] * w[e][j, c] + bias[e, j]), e = expert[r, k],
     // in the order of k. If routing.shared, adds shared[r] times the former out[r, j]; if routing.adds, adds
-    // all of it to the former out[r, j]. x: as gated_experts leaves it.
+    // all of it to the former out[r, j]. x: as gated_experts leaves it, which has been called with the same
+    // routing.
     virtual void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing,
                              FloatRows out) = 0;
 

@@ -145,6 +145,11 @@ class TimedOps final : public Ops {
         ops_.route(x, settings, batch, to, adapters);
         mark("router");
     }
+    void norm_route(const RmsNorm& x, const RouterSettings& settings, const BatchView& batch,
+                    const Routing& to, const AdapterWeights* adapters) override {
+        ops_.norm_route(x, settings, batch, to, adapters);
+        mark("router");
+    }
     void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
                        Activation activation, const Routing& routing, const float* added,
                        HiddenRows out) override {

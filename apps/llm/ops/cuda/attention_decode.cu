@@ -20,7 +20,7 @@ __device__ void clear_row(const AttentionArgs& a, int row) {
 template <int width>
 __device__ void prepare_heads(const AttentionArgs& a, const QkvSettings& s, const DecodePlace& at,
                               SplitTiles<width>& tiles) {
-    constexpr int warps = attention_threads / 32, each = width / 32, rounds = (tile_heads + 2) / warps + 1;
+    constexpr int warps = attention_threads / 32, each = width / 32;
     static_assert(warps * width * sizeof(float) <= sizeof(tiles.score));
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
     const int dim = a.head_dim, wanted = at.heads + (at.has_own() ? 2 : 0);
@@ -31,23 +31,23 @@ __device__ void prepare_heads(const AttentionArgs& a, const QkvSettings& s, cons
         const bool is_query = h < at.heads;
         return HeadKind{is_query, h == at.heads, is_query ? at.first_head + h : at.kv_head};
     };
-    PreparedHead<each> prepared[rounds];
-#pragma unroll
-    for (int n = 0; n < rounds; ++n) {
-        const int h = warp + n * warps;
-        if (h >= wanted) continue;
+    const auto load = [&](int h) {
+        PreparedHead<each> head{};
+        if (h >= wanted) return head;
         const HeadKind kind = kind_of(h);
         const int column = kind.index + (kind.is_query ? 0 : a.heads + (kind.is_key ? 0 : a.kv_heads));
-        prepared[n].load(row + static_cast<std::int64_t>(column) * dim, s, kind);
-    }
+        head.load(row + static_cast<std::int64_t>(column) * dim, s, kind);
+        return head;
+    };
+    PreparedHead<each> head = load(warp);
     for (int h = at.heads + warp; h < tile_heads; h += warps)
         for (int i = lane; i < width; i += 32) tiles.query[h][i] = __half(0.0f);
-#pragma unroll
-    for (int n = 0; n < rounds; ++n) {
-        const int h = warp + n * warps;
-        if (h >= wanted) continue;
+#pragma unroll 1
+    for (int h = warp; h < wanted; h += warps) {
         const HeadKind kind = kind_of(h);
-        prepared[n].finish(s, kind, at.row, a.limit, tiles.turns, v);
+        const PreparedHead<each> next = load(h + warps);
+        head.finish(s, kind, at.row, a.limit, tiles.turns, v);
+        head = next;
         __half* const to = kind.is_query ? tiles.query[h] : tiles.own[kind.is_key ? 0 : 1];
         __half* cached = nullptr;
         if (!kind.is_query && at.tile == 0)
@@ -88,10 +88,11 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
     const int sequence = first_sequence + static_cast<int>(blockIdx.z);
     const DecodePlace place(a, shape, sequence);
     const int begin = place.first / split_tokens * split_tokens;  // of the first split
+    const int pages_begin = static_cast<int>(blockIdx.x) * shape.splits_each * split_pages;
     auto& keys = tiles.cached[0];
     auto& values = tiles.cached[both ? 1 : 0];
     TokenFetch<width, element> of_keys, of_values;
-    const auto pages_of = [&](int at) { return tiles.page + (at - begin) / kv_page_tokens; };
+    const auto pages_of = [&](int at) { return tiles.page + at / kv_page_tokens - pages_begin; };
     const auto start_keys = [&](int at) {
         of_keys.start(keys, a.cache.keys, a.cache.key_scales, pages_of(at), dim, at, place.first, place.last);
     };
@@ -99,11 +100,11 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
         of_values.start(values, a.cache.values, a.cache.value_scales, pages_of(at), dim, at, place.first,
                         place.last);
     };
+    // The whole part's, which does not depend on other loads. Those outside the row's tokens are not used.
+    if (sequence < a.batch.sequences && t < shape.splits_each * split_pages &&
+        pages_begin + t < a.batch.max_pages)
+        tiles.page[t] = page_index(a, sequence, pages_begin + t, place.kv_head);
     if (place.works) {
-        // Pages before the window may belong to another sequence by now.
-        if (const int page = begin / kv_page_tokens + t;
-            page >= place.first / kv_page_tokens && page <= place.last / kv_page_tokens)
-            tiles.page[t] = page_index(a, sequence, page, place.kv_head);
         if (t < tile_heads) tiles.all[t] = {-INFINITY, 0};
         ValueSums<width>::number_heads(tiles.score);
         if constexpr (!prepares) {
@@ -114,12 +115,12 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
                                        : make_uint4(0, 0, 0, 0);
             });
         }
-        if constexpr (prepares) fill_turns(settings, place.position, tiles.turns);
         __syncthreads();
         start_keys(begin);
         end_of_copies();
         if constexpr (values_early<element>) start_values(begin);
         end_of_copies();
+        if constexpr (prepares) fill_turns(settings, place.position, tiles.turns);
     }
     if constexpr (prepares) wait_for_earlier_kernels();
     if (blockIdx.x == 0 && sequence < a.batch.rows && a.batch.sequence[sequence] < 0) clear_row(a, sequence);

@@ -234,7 +234,14 @@ class CudaOps final : public CudaRowOps {
     }
     void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch, const Routing& to,
                const AdapterWeights* adapters) override {
-        expert_product_.route(x, settings, batch, to, adapters);
+        expert_product_.route(x, settings, batch, to, adapters, {});
+    }
+    void norm_route(const RmsNorm& x, const RouterSettings& settings, const BatchView& batch,
+                    const Routing& to, const AdapterWeights* adapters) override {
+        const bool late = !x.done && x.weight != nullptr && x.delta.data == nullptr &&
+                          expert_product_.norms_in_router(x.out, batch, adapters);
+        if (!late) return Ops::norm_route(x, settings, batch, to, adapters);
+        expert_product_.route(x.out, settings, batch, to, adapters, norm_args(x));
     }
     void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
                        Activation activation, const Routing& routing, const float* added,

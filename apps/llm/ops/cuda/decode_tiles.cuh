@@ -2,6 +2,7 @@
 #pragma once
 
 #include "llm/ops/cuda/attention_tiles.cuh"
+#include "llm/ops/cuda/early_launch.cuh"
 
 namespace voltpile::llm {
 
@@ -29,10 +30,13 @@ constexpr bool copies_both = copies_run_alone&& element == KvElement::F16;
 template <KvElement element>
 constexpr bool values_early = copies_both<element> || element != KvElement::F16;
 
-// Blocks per multiprocessor; two fit in 96 KB of shared memory. Loads to registers need more blocks, where
-// they fit, to hide their latency.
+// Blocks per multiprocessor for which there are registers; two fit in 96 KB of shared memory. Loads to
+// registers need more blocks, where they fit, to hide their latency. Where kernels launch early, the
+// registers are those that a matrix-vector product before leaves free: see MatvecShape.
 template <KvElement element>
-constexpr int blocks_for = element == KvElement::F16 || !copies_run_alone ? 2 : 3;
+constexpr int blocks_for = element == KvElement::F16 ? (begins_early ? 4 : 2)
+                           : copies_run_alone        ? 3
+                                                     : 2;
 
 // How a launch divides its work.
 struct DecodeShape {
@@ -54,8 +58,7 @@ struct DecodePlace {
 
     __device__ DecodePlace(const AttentionArgs& a, const DecodeShape& shape, int of_sequence)
         : sequence(of_sequence) {
-        row = sequence < a.batch.sequences ? single_row(a, sequence) : -1;
-        position = row < 0 ? 0 : a.batch.position[row];
+        find_row(a.batch);
         const int tokens = shape.splits_each * split_tokens, begin = static_cast<int>(blockIdx.x) * tokens;
         first = max(first_position(a, position), begin);
         last = min(position, begin + tokens - 1);
@@ -69,6 +72,26 @@ struct DecodePlace {
     }
     // Returns whether the block has the row's own token.
     __device__ bool has_own() const { return last == position; }
+
+  private:
+    // As single_row(). Where all sequences have one row, sequence s has row s: that row's numbers are loaded
+    // together with its index, because loads one after the other take long.
+    __device__ void find_row(const BatchView& batch) {
+        row = -1;
+        position = 0;
+        if (sequence >= batch.sequences) return;
+        const int guess = min(sequence, batch.rows - 1);
+        const int begin = batch.row_begin[sequence], end = batch.row_begin[sequence + 1];
+        int owner = batch.sequence[guess], at = batch.position[guess];
+        if (end - begin != 1) return;
+        if (begin != guess) {
+            owner = batch.sequence[begin];
+            at = batch.position[begin];
+        }
+        if (owner != sequence) return;
+        row = begin;
+        position = at;
+    }
 };
 
 // The tokens of a split that a block works on, and the pages of the split that have them.

@@ -8,20 +8,23 @@
 
 namespace voltpile::llm {
 
+// Whether device code may begin early. It then leaves registers to what comes next.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+constexpr bool begins_early = true;
+#else
+constexpr bool begins_early = false;
+#endif
+
 // All threads of a kernel that launch_early() starts call these two, in this order, before any thread returns
 // and before it reads or writes memory that earlier kernels use. What kernels do not write during a pass may
 // be read before: weights, whose loading has ended with a synchronization; the batch, and what earlier passes
 // have left in the KV cache, because each pass begins with the upload of its batch, which waits for all
 // kernels before it.
 __device__ __forceinline__ void let_next_kernel_begin() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
+    if constexpr (begins_early) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 __device__ __forceinline__ void wait_for_earlier_kernels() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
+    if constexpr (begins_early) asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 // For kernels that have nothing to do before.
 __device__ __forceinline__ void begin_after_earlier_kernels() {

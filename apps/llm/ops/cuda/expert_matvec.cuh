@@ -13,19 +13,23 @@ namespace voltpile::llm {
 struct ExpertPairs {
     std::int64_t shift[2][expert_matvec_pairs];  // of the expert's matrices
     int place[expert_matvec_pairs];              // in the sorted order; -1: none
+    int x_row[expert_matvec_pairs];
     int expert[expert_matvec_pairs];
     float weight[expert_matvec_pairs];
 };
 
+// Reads past the L1 cache: see the kernel.
 template <bool gated>
 __device__ void find_pairs(const ExpertArgs& args, ExpertPairs& pairs) {
     static_assert(expert_matvec_pairs <= matvec_threads);
     const int i = static_cast<int>(threadIdx.x);
     if (i >= args.rows * args.routing.used) return;
-    const int e = args.routing.expert[i];
-    pairs.place[i] = args.routing.place[i];
+    const int e = __ldcg(args.routing.expert + i);
+    const int place = __ldcg(args.routing.place + i);
+    pairs.place[i] = place;
+    pairs.x_row[i] = gated ? i / args.routing.used : place;
     pairs.expert[i] = e;
-    pairs.weight[i] = args.routing.weight[i];
+    pairs.weight[i] = __ldcg(args.routing.weight + i);
 #pragma unroll
     for (int m = 0; m < (gated ? 2 : 1); ++m) pairs.shift[m][i] = e < 0 ? 0 : shift_of(args.matrix[m], e);
 }
@@ -53,58 +57,78 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
     const int sets = (items + slots - 1) / slots;
 
     bring_grid<format>(args.matrix[0].first.format);
-    begin_after_earlier_kernels();
+    // The gated product lets others begin when the routing is complete. So the other product, which comes
+    // after it, knows its experts at once, and brings the first weights while the gated product still runs.
+    if constexpr (gated) wait_for_earlier_kernels();
+    let_next_kernel_begin();
     find_pairs<gated>(args, pairs);
     __syncthreads();
 
-    // A step of this warp: its item's pair or row, group, part and chunk. index: -1 if there is no such item.
+    // An item: `index` is its pair or row. The same results of all rows are adjacent, because rows may share
+    // experts. Those behind the last have no group.
+    struct Item {
+        int index, group;
+    };
+    const int stride = static_cast<int>(gridDim.x) * slots;  // from one set of the block to the next
+    const int stride_groups = stride / count, stride_index = stride - stride_groups * count;
+    const auto item_of_slot = [&](int of_slot) {
+        const int item = static_cast<int>(blockIdx.x) * slots + of_slot, group = item / count;
+        return Item{item - group * count, group};
+    };
+    const auto advance = [&](Item& item) {
+        item.group += stride_groups;
+        item.index += stride_index;
+        if (item.index < count) return;
+        item.index -= count;
+        ++item.group;
+    };
+    // A step of this warp.
     struct Step {
-        int set, round, index, group, part, chunk;
+        Item item;
+        int set, round, part, chunk;
     };
-    const auto start = [&](Step& at) {
-        const int item = at.set * slots + slot;
-        at.round = 0;
-        // The same results of all rows are adjacent, because rows may share experts.
-        at.index = item >= items ? -1 : item % count;
-        at.group = item / count;
-        at.part = member / chunks;
-        at.chunk = member % chunks;
-    };
+    const int first_part = member / chunks, first_chunk = member - first_part * chunks;
     const auto next = [&](Step& at) {
-        if (++at.round == rounds) {
-            at.set += static_cast<int>(gridDim.x);
-            return start(at);
+        if (++at.round < rounds) {
+            for (at.chunk += split; at.chunk >= chunks; at.chunk -= chunks) ++at.part;
+            return;
         }
-        for (at.chunk += split; at.chunk >= chunks; at.chunk -= chunks) ++at.part;
+        at.round = 0;
+        at.part = first_part;
+        at.chunk = first_chunk;
+        at.set += static_cast<int>(gridDim.x);
+        advance(at.item);
     };
-    const auto pair_of = [&](const Step& at) { return gated ? at.index : at.index * routing.used + at.part; };
+    const auto pair_of = [&](const Step& at) {
+        return gated ? at.item.index : at.item.index * routing.used + at.part;
+    };
     const auto wanted = [&](const Step& at) {
-        if (at.index < 0 || at.part >= parts || at.chunk * 32 + lane >= units) return false;
+        if (at.item.group >= groups || at.part >= parts || at.chunk * 32 + lane >= units) return false;
         return pairs.place[pair_of(at)] >= 0;
     };
     const auto load = [&](const Step& at, typename Product::Raw& raw) {
         if (!wanted(at)) return;
         const int m = gated ? at.part : 0;
-        raw = Product::load(shifted(args.matrix[m].first, pairs.shift[m][pair_of(at)]), at.group,
+        raw = Product::load(shifted(args.matrix[m].first, pairs.shift[m][pair_of(at)]), at.item.group,
                             at.chunk * 32 + lane);
     };
 
     typename Product::Raw raw[depth];
-    Step ahead;
-    ahead.set = static_cast<int>(blockIdx.x);
-    start(ahead);
+    Step ahead{item_of_slot(slot), static_cast<int>(blockIdx.x), 0, first_part, first_chunk};
     Step at = ahead;
 #pragma unroll
     for (int d = 0; d < depth; ++d, next(ahead)) load(ahead, raw[d]);
+    if constexpr (!gated) wait_for_earlier_kernels();
 
     const auto* x = static_cast<const std::uint8_t*>(format == WeightFormat::F16 ? args.x : args.scratch);
     const std::int64_t x_bytes = format == WeightFormat::F16 ? columns * 2 : quantized_row_bytes(columns);
     if (fused) {
         const int slices = columns / 16, all = slices * args.rows * (gated ? 1 : routing.used);
+#pragma unroll 1
         for (int i = static_cast<int>(threadIdx.x); i < all; i += matvec_threads) {
-            const QuantizedRow row{shared_x + i / slices * x_bytes, columns};
-            quantize_slice(static_cast<const __half*>(args.x) + static_cast<std::int64_t>(i) * 16, row,
-                           i % slices);
+            const int row = i / slices;
+            quantize_slice(static_cast<const __half*>(args.x) + static_cast<std::int64_t>(i) * 16, false,
+                           {shared_x + row * x_bytes, columns}, i - row * slices);
         }
         __syncthreads();
         x = shared_x;
@@ -141,17 +165,20 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
         }
     };
     float sum[values] = {};
-    // Adds what the warps of an item have.
-    const auto finish = [&](int parity, int set) {
+    // Adds what the warps of an item have, in the first threads.
+    Item done = item_of_slot(static_cast<int>(threadIdx.x) / 4);
+    const auto finish = [&](int parity) {
         __syncthreads();
-        const int t = static_cast<int>(threadIdx.x), item = set * slots + t / 4;
-        if (t >= slots * 4 || item >= items) return;
+        const int t = static_cast<int>(threadIdx.x);
+        if (t >= slots * 4) return;
+        const Item item = done;
+        advance(done);
+        if (item.group >= groups) return;
         float total[sums] = {};
-        for (int s = 0; s < split; ++s) {
 #pragma unroll
-            for (int p = 0; p < sums; ++p) total[p] += partial[parity][t / 4 * split + s][4 * p + t % 4];
-        }
-        store(item % count, item / count * 4 + t % 4, total[0], total[sums - 1]);
+        for (int p = 0; p < sums; ++p)
+            total[p] = sum_of_split(&partial[parity][t / 4 * split][4 * p + t % 4], values, split);
+        store(item.index, item.group * 4 + t % 4, total[0], total[sums - 1]);
     };
 
     int parity = 0;
@@ -162,8 +189,8 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
             if (wanted(at)) {
                 const int pair = pair_of(at);
                 float now[4] = {};
-                const int x_row = gated ? at.index / routing.used : pairs.place[pair];
-                Product::template add<1>(now, raw[d], x + x_row * x_bytes, columns, at.chunk * 32 + lane, 1);
+                Product::template add<1>(now, raw[d], x + pairs.x_row[pair] * x_bytes, columns,
+                                         at.chunk * 32 + lane, 1);
                 const float factor = gated ? 1.0f : pairs.weight[pair];
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
@@ -183,11 +210,11 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
                 for (float& each : sum) each = 0;
                 if (split == 1) {
                     const float second = __shfl_down_sync(0xffffffffu, total, 16);
-                    if (at.index >= 0 && lane % lanes == 0 && lane < 4 * lanes)
-                        store(at.index, at.group * 4 + lane / lanes, total, second);
+                    if (at.item.group < groups && lane % lanes == 0 && lane < 4 * lanes)
+                        store(at.item.index, at.item.group * 4 + lane / lanes, total, second);
                 } else {
                     if (lane % lanes == 0) partial[parity][warp][lane / lanes] = total;
-                    finish(parity, at.set);
+                    finish(parity);
                     parity ^= 1;
                 }
             }

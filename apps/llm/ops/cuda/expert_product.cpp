@@ -42,7 +42,7 @@ CudaExperts::CudaExperts(std::vector<std::unique_ptr<WeightMatrix>> experts, std
 }
 
 void CudaExpertProduct::route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
-                              const Routing& to, const AdapterWeights* adapters) {
+                              const Routing& to, const AdapterWeights* adapters, const NormArgs& norm) {
     if (x.rows == 0) return;
     const auto rows = static_cast<std::size_t>(x.rows);
     const std::size_t logits = rows * static_cast<std::size_t>(settings.experts + 1),
@@ -56,8 +56,16 @@ void CudaExpertProduct::route(HiddenRows x, const RouterSettings& settings, cons
         args.reduced = scratch_.data() + logits_bytes;
     }
     if (logits_bytes + reduced_bytes(args, x.rows) > scratch_.size()) needs_scratch();
-    launch_route(x.data, static_cast<int>(x.rows), static_cast<int>(x.columns), settings, batch, to,
+    launch_route(x.data, norm, static_cast<int>(x.rows), static_cast<int>(x.columns), settings, batch, to,
                  args.most_rank > 0 ? &args : nullptr, scratch, counter_.data(), stream_);
+}
+
+// The norm in the router sums in another order than the norms of more rows.
+bool CudaExpertProduct::norms_in_router(HiddenRows x, const BatchView& batch,
+                                        const AdapterWeights* adapters) const {
+    const bool adapted = adapters != nullptr && batch.adapter != nullptr;
+    return !batch_invariant_ && !adapted &&
+           router_takes_norm(static_cast<int>(x.rows), static_cast<int>(x.columns));
 }
 
 void CudaExpertProduct::run_gated(HiddenRows x, const ExpertMatrices& gate, const ExpertMatrices& up,

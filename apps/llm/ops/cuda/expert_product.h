@@ -49,7 +49,9 @@ class CudaExpertProduct {
     // Ops::route, Ops::gated_experts and Ops::sum_experts. gate and up have the same format. Throws
     // DeviceError if the scratch memory is too small.
     void route(HiddenRows x, const RouterSettings& settings, const BatchView& batch, const Routing& to,
-               const AdapterWeights* adapters);
+               const AdapterWeights* adapters, const NormArgs& norm);
+    // Whether route() takes a norm, which has no delta.
+    bool norms_in_router(HiddenRows x, const BatchView& batch, const AdapterWeights* adapters) const;
     void run_gated(HiddenRows x, const ExpertMatrices& gate, const ExpertMatrices& up, Activation activation,
                    const Routing& routing, const float* added, HiddenRows out);
     void sum(HiddenRows x, const ExpertMatrices& down, const Routing& routing, FloatRows out);

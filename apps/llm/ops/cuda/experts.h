@@ -14,6 +14,7 @@
 #include "llm/ops/batch_view.h"
 #include "llm/ops/cuda/adapters.h"
 #include "llm/ops/cuda/matrix.h"
+#include "llm/ops/cuda/norm_args.h"
 #include "llm/ops/cuda/tiles.h"
 #include "llm/ops/half_limit.h"
 #include "llm/ops/operands.h"
@@ -29,12 +30,14 @@ struct ExpertMatrices {
     const float* bias = nullptr;  // (experts, rows), see ExpertWeights
 };
 
-// Ops::route. x: fp16 (rows, columns). logits: GPU memory for (rows, experts + 1) numbers. counter: a zero in
+// Ops::route. x: fp16 (rows, columns); not used if norm.x: then Ops::norm_route, without a delta and without
+// adapters, if router_takes_norm(). logits: GPU memory for (rows, experts + 1) numbers. counter: a zero in
 // GPU memory; the kernels leave a zero. adapters: their factors and scratch memory, without the output;
 // nullptr: none.
-void launch_route(const void* x, int rows, int columns, const RouterSettings& settings,
+void launch_route(const void* x, const NormArgs& norm, int rows, int columns, const RouterSettings& settings,
                   const BatchView& batch, const Routing& to, const AdapterArgs* adapters, float* logits,
                   int* counter, const Stream& stream);
+bool router_takes_norm(int rows, int columns);
 
 struct ExpertArgs {
     ExpertMatrices matrix[2];  // gate and up if gated, otherwise down

@@ -50,6 +50,9 @@ struct MatmulArgs {
     const float* bias = nullptr;
     // Matrix-vector products of one row and one matrix, not gated: fp32 results are also sent.
     SentPart sent;
+    // Matrix-vector products of one row that prepares_x(): the product launched before, or the next one, has
+    // the same x and runs at the same time.
+    bool beside_last = false, beside_next = false;
     // Matrix-vector products compute x, with this norm, where norms_in_product() allows it, without a delta;
     // those of integers where norms_in_int8_rows() does. x is then not used.
     NormArgs norm;
@@ -72,6 +75,8 @@ constexpr int unit_weights(WeightFormat format) {
 // result is the same in any batch.
 int matvec_split(const MatmulArgs& args, int multiprocessors);
 std::size_t matvec_scratch_bytes(const MatmulArgs& args);
+// Whether the kernel itself brings x into the form that it multiplies, without scratch memory.
+bool prepares_x(const MatmulArgs& args);
 void launch_matvec(const MatmulArgs& args, int multiprocessors, const Stream& stream);
 
 // The most shared memory of a matrix-vector product for its x. Fits twice in a multiprocessor with 96 KB, and

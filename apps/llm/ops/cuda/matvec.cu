@@ -3,7 +3,6 @@
 #include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/matvec.h"
 #include "llm/ops/cuda/norm_row.cuh"
-#include "llm/ops/cuda/quantize.cuh"
 #include "llm/ops/cuda/with_format.h"
 
 namespace voltpile::llm {
@@ -18,18 +17,23 @@ __global__ void quantize_rows(const __half* x, int columns, int rows, int padded
     if (index >= padded_rows * slices) return;
     const int row = index / slices, slice = index % slices;
     const QuantizedRow to{out + row * quantized_row_bytes(columns), columns};
-    quantize_slice(x + static_cast<std::int64_t>(min(row, rows - 1)) * columns + slice * 16, to, slice);
+    quantize_slice(x + static_cast<std::int64_t>(min(row, rows - 1)) * columns + slice * 16, false, to,
+                   slice);
 }
 
 // The same behind a norm. A block for each row.
 __global__ void __launch_bounds__(256)
     norm_and_quantize(const NormArgs norm, int columns, int rows, std::uint8_t* out) {
+    extern __shared__ __align__(16) __half normed[];
     __shared__ float sums[32];
-    begin_after_earlier_kernels();
     const int at = static_cast<int>(blockIdx.x);
+    const RowNorm of_row(norm, columns);
+    begin_after_earlier_kernels();
+    of_row.run(norm, min(at, rows - 1), false, at < rows, sums, normed);
+    __syncthreads();
     const QuantizedRow to{out + at * quantized_row_bytes(columns), columns};
-    norm_row(norm, min(at, rows - 1), columns, at < rows, sums,
-             [&](int slice, const NormedSlice& normed) { quantize_slice(normed.halves, to, slice); });
+    for (int slice = static_cast<int>(threadIdx.x); slice < columns / 16; slice += 256)
+        quantize_slice(normed + 16 * slice, false, to, slice);
 }
 
 int groups_in(const MatmulArgs& args) {
@@ -43,8 +47,9 @@ int most_blocks(int multiprocessors) {
 
 void launch_quantize(const MatmulArgs& args, int padded_rows, const Stream& stream) {
     if (args.norm.x != nullptr)
-        return launch_early("norm to fixed point", norm_and_quantize, {padded_rows, 256}, stream, args.norm,
-                            args.matrix[0].columns, args.rows, args.scratch);
+        return launch_early("norm to fixed point", norm_and_quantize,
+                            {padded_rows, 256, static_cast<std::size_t>(2 * args.matrix[0].columns)}, stream,
+                            args.norm, args.matrix[0].columns, args.rows, args.scratch);
     const int items = padded_rows * (args.matrix[0].columns / 16);
     launch_early("activations to fixed point", quantize_rows, {(items + 127) / 128, 128}, stream,
                  static_cast<const __half*>(args.x), args.matrix[0].columns, args.rows, padded_rows,
@@ -52,8 +57,8 @@ void launch_quantize(const MatmulArgs& args, int padded_rows, const Stream& stre
 }
 
 bool norms_in_product(WeightFormat format, int rows, int columns) {
-    if (rows > matvec_rows || columns % 32 != 0) return false;
-    return format != WeightFormat::F16 || (rows == 1 && 2 * columns <= matvec_shared_bytes);
+    if (rows > matvec_rows || columns % 32 != 0 || 2 * columns > matvec_shared_bytes) return false;
+    return format != WeightFormat::F16 || rows == 1;
 }
 
 int matvec_split(const MatmulArgs& args, int multiprocessors) {
@@ -76,6 +81,12 @@ int matvec_split(const MatmulArgs& args, int multiprocessors) {
 std::size_t matvec_scratch_bytes(const MatmulArgs& args) {
     return std::bit_ceil(static_cast<unsigned>(args.rows)) *
            static_cast<std::size_t>(quantized_row_bytes(args.matrix[0].columns));
+}
+
+bool prepares_x(const MatmulArgs& args) {
+    bool prepares = false;
+    with_format(args.matrix[0].format, [&](auto format) { prepares = prepares_row<format.value>(args); });
+    return args.rows == 1 && prepares;
 }
 
 void launch_matvec(const MatmulArgs& args, int multiprocessors, const Stream& stream) {

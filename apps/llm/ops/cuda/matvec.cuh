@@ -119,43 +119,41 @@ __device__ __forceinline__ void add_product(float* sum, float product, const flo
     if (bias != nullptr) atomicAdd(sum, bias[output]);
 }
 
+// Returns the sum of the parts of `split` warps, at most 8, in their order.
+__device__ __forceinline__ float sum_of_split(const float* parts, int stride, int split) {
+    float sum = 0;
+#pragma unroll
+    for (int s = 0; s < 8; ++s)
+        if (s < split) sum += parts[s * stride];
+    return sum;
+}
+
 struct MatvecStep {
     int set, chunk, pass;
 };
 
-// The number of units that a lane loads ahead, and of blocks per multiprocessor, as the registers allow.
+// The number of units that a lane loads ahead, and of a thread's registers: two blocks run on a
+// multiprocessor. Where there is one row, these leave 64 registers each to a block of attention, which then
+// begins early; a third block of the same kernel would have no room, so that each multiprocessor has as much
+// to do as the others.
 template <WeightFormat format, int R>
 struct MatvecShape {
     static constexpr bool large = UnitProduct<format>::weights == 32;
+    static constexpr bool largest = format == WeightFormat::Q5_K || format == WeightFormat::Q6_K;
     static constexpr int depth = R == 1 || (R == 2 && !large) ? 2 : 1;
-    static constexpr int blocks = R == 4 && large ? 1 : matvec_blocks_per_multiprocessor;
+    static constexpr int registers = R == 1 && !largest && begins_early ? 96 : R == 4 && large ? 255 : 128;
 };
 
-// Brings x of one row to shared memory, as the products take it: its norm, if there is one, and fixed point
-// unless the weights are F16.
-template <WeightFormat format>
-__device__ __forceinline__ void prepare_x(const MatmulArgs& args, int columns, float* sums,
-                                          std::uint8_t* shared_x) {
-    const QuantizedRow row{shared_x, columns};
-    if (args.norm.x != nullptr) {
-        norm_row(args.norm, 0, columns, blockIdx.x == 0, sums, [&](int slice, const NormedSlice& normed) {
-            if constexpr (format == WeightFormat::F16) {
-                reinterpret_cast<uint4*>(shared_x)[2 * slice] = normed.halves[0];
-                reinterpret_cast<uint4*>(shared_x)[2 * slice + 1] = normed.halves[1];
-            } else {
-                quantize_slice(normed.halves, row, slice);
-            }
-        });
-    } else if constexpr (format != WeightFormat::F16) {
-        for (int slice = static_cast<int>(threadIdx.x); slice < columns / 16; slice += matvec_threads)
-            quantize_slice(static_cast<const __half*>(args.x) + slice * 16, row, slice);
-    }
-}
+// Before CUDA 12.4 the compiler takes a number of blocks only.
+#if CUDART_VERSION >= 12040
+#define VOLTPILE_REGISTERS(count) __maxnreg__((count))
+#else
+#define VOLTPILE_REGISTERS(count) __launch_bounds__(matvec_threads, (count) > 128 ? 1 : 2)
+#endif
 
-// fused: see prepare_x().
+// fused: the kernel prepares x itself, see prepares_x().
 template <WeightFormat format, int R, bool gated, bool fused>
-__global__ void __launch_bounds__(matvec_threads, MatvecShape<format, R>::blocks)
-    matvec(const MatmulArgs args) {
+__global__ void VOLTPILE_REGISTERS((MatvecShape<format, R>::registers)) matvec(const MatmulArgs args) {
     using Product = UnitProduct<format>;
     constexpr int depth = MatvecShape<format, R>::depth;
     constexpr int values = 4 * R;
@@ -200,17 +198,40 @@ __global__ void __launch_bounds__(matvec_threads, MatvecShape<format, R>::blocks
 #pragma unroll
     for (int d = 0; d < depth; ++d, next(ahead)) load(ahead, raw[d]);
     bring_grid<format>(args.matrix[0].format);
-    let_next_kernel_begin();
-    wait_for_earlier_kernels();
+    // A product beside the next one lets it begin when x is complete, so that it does not wait for this one.
+    const auto wait_for_x = [&] {
+        if (!args.beside_next) let_next_kernel_begin();
+        if (!args.beside_last) wait_for_earlier_kernels();
+        if (args.beside_next) let_next_kernel_begin();
+    };
 
     const std::uint8_t* x = static_cast<const std::uint8_t*>(args.x);
     if constexpr (fused) {
-        __shared__ float sums[32];
-        prepare_x<format>(args, columns, sums, shared_x);
-        __syncthreads();
+        constexpr bool half = format == WeightFormat::F16;
+        const auto* halves = static_cast<const __half*>(args.x);
+        if (args.norm.x != nullptr) {
+            __shared__ float sums[32];
+            auto* const normed =
+                reinterpret_cast<__half*>(shared_x + (half ? 0 : quantized_row_bytes(columns)));
+            const RowNorm of_row(args.norm, columns);
+            wait_for_x();
+            of_row.run(args.norm, 0, args.beside_last, blockIdx.x == 0, sums, normed);
+            halves = normed;
+            __syncthreads();
+        } else {
+            wait_for_x();
+        }
+        if constexpr (!half) {
+            const bool fresh = args.beside_last && args.norm.x == nullptr;
+#pragma unroll 1
+            for (int slice = static_cast<int>(threadIdx.x); slice < columns / 16; slice += matvec_threads)
+                quantize_slice(halves + 16 * slice, fresh, {shared_x, columns}, slice);
+            __syncthreads();
+        }
         x = shared_x;
-    } else if (format != WeightFormat::F16) {
-        x = args.scratch;
+    } else {
+        wait_for_x();
+        if (format != WeightFormat::F16) x = args.scratch;
     }
 
     float sum[values] = {};
@@ -220,11 +241,9 @@ __global__ void __launch_bounds__(matvec_threads, MatvecShape<format, R>::blocks
         const int group = set * slots + t / values;
         if (t >= slots * values || r >= args.rows || group >= groups) return;
         float total[gated ? 2 : 1] = {};
-        for (int s = 0; s < split; ++s) {
 #pragma unroll
-            for (int p = 0; p < (gated ? 2 : 1); ++p)
-                total[p] += partial[parity][p][t / values * split + s][value];
-        }
+        for (int p = 0; p < (gated ? 2 : 1); ++p)
+            total[p] = sum_of_split(&partial[parity][p][t / values * split][value], values, split);
         const int m = gated ? 0 : matrix_of(group);
         const int row = (gated ? group : group - args.first_group[m]) * 4 + value / R;
         if (row >= args.matrix[m].rows) return;
@@ -267,15 +286,17 @@ __global__ void __launch_bounds__(matvec_threads, MatvecShape<format, R>::blocks
             next(at);
         }
     }
+    // The kernels after this one wait for it alone.
+    if (args.beside_last) wait_for_earlier_kernels();
 }
+
+#undef VOLTPILE_REGISTERS
 
 template <WeightFormat format, int R>
 void launch_matvec_rows(const MatmulArgs& args, int blocks, const Stream& stream) {
     constexpr bool can_fuse = R == 1, half = format == WeightFormat::F16;
-    const int columns = args.matrix[0].columns;
-    const std::int64_t shared = half ? std::int64_t{2} * columns : quantized_row_bytes(columns);
-    const bool fuse =
-        can_fuse && shared <= matvec_shared_bytes - grid_bytes<format> && (!half || args.norm.x != nullptr);
+    const std::int64_t shared = prepared_bytes<format>(args);
+    const bool fuse = can_fuse && prepares_row<format>(args);
     const auto start = [&](auto kernel, std::int64_t bytes) {
         launch_early("matrix-vector product", kernel,
                      {blocks, matvec_threads, static_cast<std::size_t>(bytes)}, stream, args);

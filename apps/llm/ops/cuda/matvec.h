@@ -1,7 +1,9 @@
 // The launchers of matrix-vector products (matvec.cuh).
 #pragma once
 
+#include "llm/ops/cuda/grids/table.cuh"
 #include "llm/ops/cuda/matmul.h"
+#include "llm/ops/cuda/quantize.cuh"
 
 namespace voltpile::llm {
 
@@ -10,6 +12,22 @@ constexpr int matvec_blocks_per_multiprocessor = 2;
 
 // Writes x, with args.norm if there is one, as fixed point (quantize.cuh) to args.scratch: padded_rows rows.
 void launch_quantize(const MatmulArgs& args, int padded_rows, const Stream& stream);
+
+// Shared memory in which a kernel prepares a row of x: as the products take it, behind which are the normed
+// numbers of a row that becomes fixed point.
+template <WeightFormat format>
+std::int64_t prepared_bytes(const MatmulArgs& args) {
+    const int columns = args.matrix[0].columns;
+    const std::int64_t halves = std::int64_t{2} * columns;
+    if (format == WeightFormat::F16) return halves;
+    return quantized_row_bytes(columns) + (args.norm.x != nullptr ? halves : 0);
+}
+// prepares_x() of one row.
+template <WeightFormat format>
+bool prepares_row(const MatmulArgs& args) {
+    return prepared_bytes<format>(args) <= matvec_shared_bytes - grid_bytes<format> &&
+           (format != WeightFormat::F16 || args.norm.x != nullptr);
+}
 
 // Each format has its own source file (formats/product.cu.in), because compiling takes long.
 template <WeightFormat format>

@@ -8,69 +8,76 @@
 
 namespace voltpile::llm {
 
-constexpr int norm_slice = 16;  // columns
+// A row is divided into quads of 4 numbers, which go around the threads of the block, so that a warp loads
+// adjacent ones.
+constexpr int quad_numbers = 4;
 
-__device__ __forceinline__ void load_slice(const float* from, float (&to)[norm_slice]) {
+class RowNorm {
+  public:
+    // Loads weights of the norm, which does not depend on other kernels.
+    __device__ __forceinline__ RowNorm(const NormArgs& norm, int columns) : quads_(columns / quad_numbers) {
 #pragma unroll
-    for (int i = 0; i < norm_slice / 4; ++i) {
-        const float4 v = reinterpret_cast<const float4*>(from)[i];
-        to[4 * i] = v.x, to[4 * i + 1] = v.y, to[4 * i + 2] = v.z, to[4 * i + 3] = v.w;
+        for (int k = 0; k < kept; ++k) weight_[k] = inside(k) ? weight_of(norm, quad(k)) : float4{};
     }
-}
 
-// Sixteen numbers of a normed row, 16-byte aligned.
-struct NormedSlice {
-    uint4 halves[2];
+    // Writes the normed row to shared memory, 16-byte aligned, complete after a barrier. fresh: as for
+    // quantize_slice(). writes: whether this block also writes norm.out, and reports a sum that is not
+    // finite. sums: shared memory of 32 floats. All threads call it.
+    __device__ __forceinline__ void run(const NormArgs& norm, int row, bool fresh, bool writes, float* sums,
+                                        void* shared) const {
+        const int columns = quads_ * quad_numbers, threads = static_cast<int>(blockDim.x);
+        const auto* const x =
+            reinterpret_cast<const float4*>(norm.x + static_cast<std::int64_t>(row) * columns);
+        const auto load = [&](int q) { return fresh ? __ldcg(x + q) : x[q]; };
+        float4 value[kept];
+        float sum = 0;
+#pragma unroll
+        for (int k = 0; k < kept; ++k) value[k] = inside(k) ? load(quad(k)) : float4{};
+#pragma unroll
+        for (int k = 0; k < kept; ++k) sum = add_squares(value[k], sum);
+#pragma unroll 1
+        for (int q = quad(kept); q < quads_; q += threads) sum = add_squares(load(q), sum);
+        const float mean = sum_over_block(sum, sums) / static_cast<float>(columns);
+        if (writes && threadIdx.x == 0 && !isfinite(mean))
+            trip(norm.sentinel, norm.place, static_cast<unsigned>(row));
+        const float scale = 1.0f / sqrtf(mean + norm.eps);
+        uint2* const out = reinterpret_cast<uint2*>(static_cast<__half*>(norm.out) +
+                                                    static_cast<std::int64_t>(row) * columns);
+        const auto finish = [&](int q, const float4& v, const float4& w) {
+            uint2 halves;
+            auto* const pairs = reinterpret_cast<__half2*>(&halves);
+            pairs[0] = __halves2half2(limited_half(v.x * scale * w.x, norm.limit),
+                                      limited_half(v.y * scale * w.y, norm.limit));
+            pairs[1] = __halves2half2(limited_half(v.z * scale * w.z, norm.limit),
+                                      limited_half(v.w * scale * w.w, norm.limit));
+            static_cast<uint2*>(shared)[q] = halves;
+            if (writes) out[q] = halves;
+        };
+#pragma unroll
+        for (int k = 0; k < kept; ++k)
+            if (inside(k)) finish(quad(k), value[k], weight_[k]);
+#pragma unroll 1
+        for (int q = quad(kept); q < quads_; q += threads) finish(q, load(q), weight_of(norm, q));
+    }
+
+  private:
+    static constexpr int kept = 4;  // quads of a thread that stay in registers
+
+    __device__ __forceinline__ static float add_squares(const float4& v, float sum) {
+        return fmaf(v.w, v.w, fmaf(v.z, v.z, fmaf(v.y, v.y, fmaf(v.x, v.x, sum))));
+    }
+    __device__ __forceinline__ static float4 weight_of(const NormArgs& norm, int q) {
+        return reinterpret_cast<const float4*>(norm.weight)[q];
+    }
+    __device__ __forceinline__ static int quad(int k) {
+        return static_cast<int>(threadIdx.x) + k * static_cast<int>(blockDim.x);
+    }
+    __device__ __forceinline__ bool inside(int k) const {
+        return quad(k) < quads_;
+    }
+
+    int quads_;
+    float4 weight_[kept];
 };
-
-// Calls take(slice, normed) for each slice of the row's columns, distributed over the threads of the block.
-// writes: whether this block writes norm.out and reports a sum that is not finite. sums: shared memory of 32
-// floats. All threads call it.
-template <class Take>
-__device__ __forceinline__ void norm_row(const NormArgs& norm, int row, int columns, bool writes, float* sums,
-                                         const Take& take) {
-    const int first = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
-    const int slices = columns / norm_slice;
-    const float* const x = norm.x + static_cast<std::int64_t>(row) * columns;
-    // Most rows have no more slices than the block has threads: these stay in registers.
-    float value[norm_slice] = {}, weight[norm_slice] = {};
-    if (first < slices) {
-        load_slice(x + first * norm_slice, value);
-        load_slice(norm.weight + first * norm_slice, weight);
-    }
-    float sum = 0;
-#pragma unroll
-    for (const float v : value) sum = fmaf(v, v, sum);
-    for (int slice = first + threads; slice < slices; slice += threads) {
-        float more[norm_slice];
-        load_slice(x + slice * norm_slice, more);
-#pragma unroll
-        for (const float v : more) sum = fmaf(v, v, sum);
-    }
-    const float mean = sum_over_block(sum, sums) / static_cast<float>(columns);
-    if (writes && first == 0 && !isfinite(mean)) trip(norm.sentinel, norm.place, static_cast<unsigned>(row));
-    const float scale = 1.0f / sqrtf(mean + norm.eps);
-    for (int slice = first; slice < slices; slice += threads) {
-        if (slice != first) {
-            load_slice(x + slice * norm_slice, value);
-            load_slice(norm.weight + slice * norm_slice, weight);
-        }
-        NormedSlice normed;
-        auto* const halves = reinterpret_cast<__half2*>(normed.halves);
-#pragma unroll
-        for (int i = 0; i < norm_slice / 2; ++i)
-            halves[i] =
-                __halves2half2(limited_half(value[2 * i] * scale * weight[2 * i], norm.limit),
-                               limited_half(value[2 * i + 1] * scale * weight[2 * i + 1], norm.limit));
-        if (writes) {
-            auto* const to = reinterpret_cast<uint4*>(static_cast<__half*>(norm.out) +
-                                                      static_cast<std::int64_t>(row) * columns) +
-                             2 * slice;
-            to[0] = normed.halves[0];
-            to[1] = normed.halves[1];
-        }
-        take(slice, normed);
-    }
-}
 
 }  // namespace voltpile::llm

@@ -81,6 +81,7 @@ void CudaProduct::run(HiddenRows x, std::span<const WeightMatrix* const> weights
     const bool whole = by_integers(args.integers, args.rows);  // in any formats
     int begin = 0;
     for (std::size_t first = 0; first < weights.size();) {
+        args.beside_last = args.beside_next;
         args.matrices = 0;
         for (std::size_t i = first; i < weights.size() && args.matrices < 3; ++i) {
             const DeviceMatrix& w = cuda(*weights[i]).planes();
@@ -92,8 +93,11 @@ void CudaProduct::run(HiddenRows x, std::span<const WeightMatrix* const> weights
             begin += w.rows;
         }
         first += static_cast<std::size_t>(args.matrices);
+        // Products in several formats run at the same time if each prepares x. Otherwise the first one writes
+        // the normed rows.
+        args.beside_next = first < weights.size() && runs_beside(args, cuda(*weights[first]).planes());
         multiply_rows(args, used);
-        args.norm = {};  // the first product has written the normed rows
+        if (!args.beside_next) args.norm = {};
     }
 }
 
@@ -198,6 +202,11 @@ void CudaProduct::multiply_rows(MatmulArgs& args, std::size_t used) {
 }
 bool CudaProduct::by_vectors(const MatmulArgs& args) const {
     return args.rows <= matvec_rows && !batch_invariant_;
+}
+bool CudaProduct::runs_beside(const MatmulArgs& args, const DeviceMatrix& next) const {
+    MatmulArgs other = args;
+    other.matrix[0] = next;
+    return by_vectors(args) && prepares_x(args) && prepares_x(other);
 }
 
 bool CudaProduct::takes_norm(HiddenRows x, std::span<const WeightMatrix* const> weights, bool gated,

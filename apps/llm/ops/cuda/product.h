@@ -64,6 +64,8 @@ class CudaProduct {
     bool by_integers(const IntegerWeights* integers, std::int64_t rows) const;
     bool by_vectors(const MatmulArgs& args) const;
     bool by_blas(const MatmulArgs& args) const;
+    // Whether a product and the next one, with a matrix in another format, run at the same time.
+    bool runs_beside(const MatmulArgs& args, const DeviceMatrix& next) const;
     // Returns what run_gated() and run_woven() have in common. used: of the scratch memory.
     MatmulArgs gated_args(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, const NormArgs& norm,
                           std::size_t& used);

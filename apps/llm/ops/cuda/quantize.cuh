@@ -28,33 +28,43 @@ struct QuantizedRow {
     }
 };
 
+// The byte `n` of four words, the first one's lowest.
+template <int n>
+__device__ __forceinline__ std::uint32_t bytes_of(const std::uint32_t (&v)[4]) {
+    constexpr unsigned pair = (4 + n) << 4 | n;
+    return __byte_perm(__byte_perm(v[0], v[1], pair), __byte_perm(v[2], v[3], pair), 0x5410);
+}
+
 // Quantizes 16 numbers. A non-finite number makes the scale NaN, and with it the product.
-__device__ inline void quantize_slice(const uint4 (&raw)[2], const QuantizedRow& to, int slice) {
-    float value[16];
-    float largest = 0;
-    bool finite = true;
+__device__ __forceinline__ void quantize_slice(const uint4 (&raw)[2], const QuantizedRow& to, int slice) {
+    const auto* const pairs = reinterpret_cast<const std::uint32_t*>(raw);
+    // Magnitudes of fp16 are in the order of their bits; NaN comes last.
+    std::uint32_t most_bits = 0;
 #pragma unroll
-    for (int i = 0; i < 16; ++i) {
-        value[i] = __half2float(reinterpret_cast<const __half*>(raw)[i]);
-        const float size = fabsf(value[i]);
-        finite = finite && size <= 65504.0f;
-        largest = fmaxf(largest, size);
-    }
+    for (int i = 0; i < 8; ++i) most_bits = __vmaxu2(most_bits, pairs[i] & 0x7fff7fff);
+    most_bits = max(most_bits & 0xffff, most_bits >> 16);
+    const bool finite = most_bits < 0x7c00;
+    const float largest = __half2float(__ushort_as_half(static_cast<unsigned short>(most_bits)));
     constexpr float most = 127 * 256 + 127;
     const float inverse = largest > 0 ? most / largest : 0.0f;
+    // The integer nearest to x is in the low bits of x + 1.5 * 2^23. With 128 more, byte 1 is the high part.
+    constexpr float integer = 12582912.0f;
     int sum = 0;
     std::uint32_t high[4], low[4];
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
-        high[w] = low[w] = 0;
+        std::uint32_t fixed[4], above[4];
 #pragma unroll
         for (int b = 0; b < 4; ++b) {
-            const int v = __float2int_rn(value[4 * w + b] * inverse);
-            const int h = (v + 128) >> 8;
-            sum += v;
-            high[w] |= static_cast<std::uint32_t>(h & 255) << (8 * b);
-            low[w] |= static_cast<std::uint32_t>((v - h * 256) & 255) << (8 * b);
+            const float value = __half2float(reinterpret_cast<const __half*>(raw)[4 * w + b]);
+            fixed[b] = __float_as_uint(fmaf(value, inverse, integer));
+            above[b] = fixed[b] + 128;
         }
+        low[w] = bytes_of<0>(fixed);
+        high[w] = bytes_of<1>(above);
+        // (256 * high + low) of each, low as int8
+        sum = __dp4a(static_cast<int>(low[w]), 0x01010101, sum);
+        sum += 256 * __dp4a(static_cast<int>(high[w]), 0x01010101, 0);
     }
     const float scale = finite ? largest / most : __int_as_float(0x7fffffff);
     *reinterpret_cast<uint4*>(to.high(slice)) = make_uint4(high[0], high[1], high[2], high[3]);
@@ -62,9 +72,12 @@ __device__ inline void quantize_slice(const uint4 (&raw)[2], const QuantizedRow&
     *to.scale(slice) = {scale, scale * static_cast<float>(sum)};
 }
 
-// Quantizes 16 numbers at x, which must be 16-byte aligned.
-__device__ inline void quantize_slice(const __half* x, const QuantizedRow& to, int slice) {
-    const uint4 raw[2] = {reinterpret_cast<const uint4*>(x)[0], reinterpret_cast<const uint4*>(x)[1]};
+// Quantizes 16 numbers at x, which must be 16-byte aligned. fresh: past the L1 cache, where a kernel that
+// does not wait for earlier ones (MatmulArgs::beside_last) could find old numbers.
+__device__ __forceinline__ void quantize_slice(const __half* x, bool fresh, const QuantizedRow& to,
+                                               int slice) {
+    const auto* const from = reinterpret_cast<const uint4*>(x);
+    const uint4 raw[2] = {fresh ? __ldcg(from) : from[0], fresh ? __ldcg(from + 1) : from[1]};
     quantize_slice(raw, to, slice);
 }
 

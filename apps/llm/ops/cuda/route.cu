@@ -1,8 +1,10 @@
 // The router of a mixture of experts: logits, the choice of experts, and the pairs of rows and experts sorted
 // by expert.
+#include "llm/ops/cuda/async_copy.cuh"
 #include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/expert_choice.cuh"
 #include "llm/ops/cuda/experts.h"
+#include "llm/ops/cuda/norm_row.cuh"
 #include "llm/ops/cuda/unit_words.cuh"
 #include "llm/ops/cuda/warp_sum.cuh"
 
@@ -35,23 +37,19 @@ __device__ void load_halves(const __half* from, float (&to)[width]) {
     }
 }
 
-// logits[r, e] = sum_c x[r, c] * weight[e, c] for e < experts, and the shared expert's gate at e = experts. A
-// block has E experts and R rows. The order of a sum depends on the number of columns alone.
+// Row e of the router's matrix, behind whose last one is the gate of the shared expert.
+__device__ const float* router_row(const float* weight, const float* shared_gate, int experts, int e,
+                                   int columns) {
+    return e < experts ? weight + static_cast<std::int64_t>(e) * columns : shared_gate;
+}
+
+// logits[r, e] = sum_c x[r, c] * weight[e, c], by a block for E experts and R rows. from, of_row: its rows of
+// the matrix and of x. The order of a sum depends on the number of columns alone.
 template <int width, int E, int R>
-__device__ void logits_of_block(const __half* x, const float* weight, const float* shared_gate, int experts,
-                                int outputs, int columns, int rows, float* logits) {
+__device__ __forceinline__ void store_logits(const float* const (&from)[E], const __half* const (&of_row)[R],
+                                             int outputs, int columns, int rows, float* logits) {
     __shared__ float part[logit_warps][E * R];
     const int first = static_cast<int>(blockIdx.x) * E, first_row = static_cast<int>(blockIdx.y) * R;
-    const float* from[E];
-    const __half* of_row[R];
-#pragma unroll
-    for (int e = 0; e < E; ++e) {
-        const int at = min(first + e, outputs - 1);
-        from[e] = at < experts ? weight + static_cast<std::int64_t>(at) * columns : shared_gate;
-    }
-#pragma unroll
-    for (int r = 0; r < R; ++r)
-        of_row[r] = x + static_cast<std::int64_t>(min(first_row + r, rows - 1)) * columns;
     float sum[E * R] = {};
     for (int c = static_cast<int>(threadIdx.x) * width; c < columns; c += logit_threads * width) {
         float w[E][width];
@@ -79,6 +77,21 @@ __device__ void logits_of_block(const __half* x, const float* weight, const floa
 #pragma unroll
     for (int w = 0; w < logit_warps; ++w) all += part[w][t];
     logits[static_cast<std::int64_t>(r) * outputs + e] = all;
+}
+template <int width, int E, int R>
+__device__ void logits_of_block(const __half* x, const float* weight, const float* shared_gate, int experts,
+                                int outputs, int columns, int rows, float* logits) {
+    const float* from[E];
+    const __half* of_row[R];
+#pragma unroll
+    for (int e = 0; e < E; ++e)
+        from[e] = router_row(weight, shared_gate, experts,
+                             min(static_cast<int>(blockIdx.x) * E + e, outputs - 1), columns);
+#pragma unroll
+    for (int r = 0; r < R; ++r)
+        of_row[r] =
+            x + static_cast<std::int64_t>(min(static_cast<int>(blockIdx.y) * R + r, rows - 1)) * columns;
+    store_logits<width, E, R>(from, of_row, outputs, columns, rows, logits);
 }
 template <int width, int E, int R>
 __global__ void __launch_bounds__(logit_threads)
@@ -220,24 +233,66 @@ __global__ void __launch_bounds__(256) sum_pairs(const float* products, const fl
     for (int i = 0; i < width; ++i) to[i] = sum[i];
 }
 
+// Adds 1 to a counter of all blocks after this thread's earlier writes, and returns what it was. Later reads,
+// also of other threads behind a barrier, see what others wrote before they added.
+__device__ __forceinline__ int add_after_all(int* counter) {
+    int before;
+    asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
+    return before;
+}
+
+// What a block of route_rows() with a norm has in shared memory: its row of the matrix, and of x.
+constexpr int normed_route_bytes(int columns) {
+    return columns * static_cast<int>(sizeof(float) + sizeof(__half));
+}
+constexpr int most_normed_route_bytes = 46 * 1024;  // of a kernel without an attribute
+
+// Logits of a row and expert behind the norm of the row, which every block computes.
+__device__ void normed_logits(const NormArgs& norm, const RouterSettings& s, int outputs, int columns,
+                              int rows, float* logits) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    __shared__ float sums[32];
+    auto* const weight = reinterpret_cast<float*>(shared);
+    auto* const x = reinterpret_cast<__half*>(weight + columns);
+    const float* const from =
+        router_row(s.weight, s.shared_gate, s.experts, static_cast<int>(blockIdx.x), columns);
+    for (int i = static_cast<int>(threadIdx.x) * 4; i < columns; i += logit_threads * 4) {
+        if constexpr (copies_run_alone)
+            copy_alone(reinterpret_cast<__half*>(weight + i), reinterpret_cast<const __half*>(from + i),
+                       true);
+        else
+            *reinterpret_cast<float4*>(weight + i) = *reinterpret_cast<const float4*>(from + i);
+    }
+    const RowNorm of_row(norm, columns);
+    begin_after_earlier_kernels();
+    of_row.run(norm, static_cast<int>(blockIdx.y), false, blockIdx.x == 0, sums, x);
+    wait_for_copies();
+    __syncthreads();
+    const float* const rows_of_matrix[] = {weight};
+    const __half* const rows_of_x[] = {x};
+    store_logits<4, 1, 1>(rows_of_matrix, rows_of_x, outputs, columns, rows, logits);
+}
+
 // All of it for few rows: the block that comes last chooses and sorts. counter: 0; the kernel leaves 0.
-template <int width, int each>
+// normed: x is the result of `norm`.
+template <int width, int each, bool normed>
 __global__ void __launch_bounds__(logit_threads)
-    route_rows(const __half* x, RouterSettings s, const std::int32_t* sequence, int outputs, int columns,
-               int rows, Routing to, float* logits, int* counter) {
+    route_rows(const __half* x, NormArgs norm, RouterSettings s, const std::int32_t* sequence, int outputs,
+               int columns, int rows, Routing to, float* logits, int* counter) {
     __shared__ int expert[few_pairs];
     __shared__ bool comes_last;
-    begin_after_earlier_kernels();
-    logits_of_block<width, 1, 1>(x, s.weight, s.shared_gate, s.experts, outputs, columns, rows, logits);
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        comes_last = atomicAdd(counter, 1) == static_cast<int>(gridDim.x * gridDim.y) - 1;
+    if constexpr (normed) {
+        normed_logits(norm, s, outputs, columns, rows, logits);
+    } else {
+        begin_after_earlier_kernels();
+        logits_of_block<width, 1, 1>(x, s.weight, s.shared_gate, s.experts, outputs, columns, rows, logits);
+    }
+    if (threadIdx.x == 0) {  // which has written the block's logit
+        comes_last = add_after_all(counter) == static_cast<int>(gridDim.x * gridDim.y) - 1;
         if (comes_last) *counter = 0;
     }
     __syncthreads();
     if (!comes_last) return;
-    __threadfence();
     choose_and_sort<each>(logits, outputs, s, sequence, rows, to, expert);
 }
 
@@ -250,14 +305,18 @@ void with_experts(int experts, const Call& call) {
 }
 
 template <int width>
-void route(const __half* x, int rows, int columns, const RouterSettings& s, const BatchView& batch,
-           const Routing& to, const AdapterArgs* adapters, float* logits, int* counter,
-           const Stream& stream) {
+void route(const __half* x, const NormArgs& norm, int rows, int columns, const RouterSettings& s,
+           const BatchView& batch, const Routing& to, const AdapterArgs* adapters, float* logits,
+           int* counter, const Stream& stream) {
     const int outputs = s.experts + (to.shared != nullptr && s.shared_gate != nullptr ? 1 : 0);
     if (rows <= few_rows && adapters == nullptr)
         return with_experts(s.experts, [&](auto each) {
-            launch_early("router", route_rows<width, each.value>, {outputs, logit_threads, 0, rows}, stream,
-                         x, s, batch.sequence, outputs, columns, rows, to, logits, counter);
+            const bool normed = norm.x != nullptr;
+            const std::size_t bytes = normed ? normed_route_bytes(columns) : 0;
+            launch_early("router",
+                         normed ? route_rows<4, each.value, true> : route_rows<width, each.value, false>,
+                         {outputs, logit_threads, bytes, rows}, stream, x, norm, s, batch.sequence, outputs,
+                         columns, rows, to, logits, counter);
         });
     const auto logits_by = [&](auto kernel, int experts_each) {
         launch_early("router", kernel,
@@ -280,11 +339,15 @@ void route(const __half* x, int rows, int columns, const RouterSettings& s, cons
 
 }  // namespace
 
-void launch_route(const void* x, int rows, int columns, const RouterSettings& settings,
+void launch_route(const void* x, const NormArgs& norm, int rows, int columns, const RouterSettings& settings,
                   const BatchView& batch, const Routing& to, const AdapterArgs* adapters, float* logits,
                   int* counter, const Stream& stream) {
     const auto run = columns % 4 == 0 ? route<4> : route<1>;
-    run(static_cast<const __half*>(x), rows, columns, settings, batch, to, adapters, logits, counter, stream);
+    run(static_cast<const __half*>(x), norm, rows, columns, settings, batch, to, adapters, logits, counter,
+        stream);
+}
+bool router_takes_norm(int rows, int columns) {
+    return rows <= few_rows && columns % 32 == 0 && normed_route_bytes(columns) <= most_normed_route_bytes;
 }
 
 void launch_sum_pairs(const float* products, const float* bias, int bias_stride, const Routing& routing,

@@ -1,4 +1,4 @@
-#include "device/launch.cuh"
+#include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/sampling.h"
 #include "llm/ops/cuda/sampling_row.cuh"
 #include "llm/ops/philox.h"
@@ -52,22 +52,34 @@ __global__ void __launch_bounds__(part_threads)
     const Allowed allowed(s, row);
     const int t = static_cast<int>(threadIdx.x);
     if (t == 0) bad_shared = 0;
+    begin_after_earlier_kernels();
 
-    Best mine{-INFINITY, 0x7fffffff}, mine_allowed = mine;
+    Best mine = no_token, mine_allowed = no_token;
     bool bad = false;
-    for (int i = begin + t; i < end; i += part_threads) {
-        const float v = from[i];
-        const bool may = allowed(i);
-        bad = bad || isnan(v) || v == INFINITY;
-        mine = better(mine, {v, i});
-        if (may) mine_allowed = better(mine_allowed, {v, i});
-        if (want_copy) copy[i] = may ? v : -INFINITY;
+    constexpr int each = 4;  // loads at once
+    for (int first = begin + t; first < end; first += each * part_threads) {
+        float value[each];
+#pragma unroll
+        for (int k = 0; k < each; ++k)
+            value[k] = first + k * part_threads < end ? from[first + k * part_threads] : 0.0f;
+#pragma unroll
+        for (int k = 0; k < each; ++k) {
+            const int i = first + k * part_threads;
+            if (i >= end) continue;
+            const float v = value[k];
+            const bool may = allowed(i);
+            bad = bad || isnan(v) || v == INFINITY;
+            mine = better(mine, {v, i});
+            if (may) mine_allowed = better(mine_allowed, {v, i});
+            if (want_copy) copy[i] = may ? v : -INFINITY;
+        }
     }
     mine = best_of_block(mine, best);
     if (allowed.words > 0) mine_allowed = best_of_block(mine_allowed, best);
     if (bad) bad_shared = 1;
     float sum = 0;
     if (mine.logit > -INFINITY) {
+#pragma unroll 4
         for (int i = begin + t; i < end; i += part_threads) sum += expf(from[i] - mine.logit);
     }
     for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
@@ -102,7 +114,7 @@ __device__ void penalize_and_bias(float* logits, const SamplingView& s, int row)
 __device__ Best best_allowed(const float* logits, int vocabulary, const SamplingView& s, int row,
                              Best* shared) {
     const Allowed allowed(s, row);
-    Best best{-INFINITY, 0x7fffffff};
+    Best best = no_token;
     for (int i = static_cast<int>(threadIdx.x); i < vocabulary; i += sample_threads) {
         if (allowed(i)) best = better(best, {logits[i], i});
     }
@@ -115,32 +127,40 @@ __global__ void __launch_bounds__(sample_threads, 1)
                 const Scratch scratch, std::int32_t* tokens, float* log_probability) {
     __shared__ SampleShared shared;
     const int row = first_row + static_cast<int>(blockIdx.x), t = static_cast<int>(threadIdx.x);
-    const LogitsPart* parts = scratch.parts + static_cast<int>(blockIdx.x) * sampling_parts;
-    Best best{-INFINITY, 0x7fffffff};
+    begin_after_earlier_kernels();
+    // Each warp joins the parts.
+    constexpr int each = sampling_parts / 32;
+    LogitsPart part[each];
+    Best best = no_token, best_of_allowed = no_token;
     bool bad = false;
-    for (int p = 0; p < sampling_parts; ++p) {
-        best = better(best, {parts[p].largest, parts[p].token});
-        bad = bad || parts[p].bad != 0;
+#pragma unroll
+    for (int k = 0; k < each; ++k) {
+        part[k] = scratch.parts[static_cast<int>(blockIdx.x) * sampling_parts + 32 * k + t % 32];
+        best = better(best, {part[k].largest, part[k].token});
+        best_of_allowed = better(best_of_allowed, {part[k].largest_allowed, part[k].allowed_token});
+        bad = bad || part[k].bad != 0;
     }
+    bad = __any_sync(0xffffffffu, bad);
+    best = best_of_warp(best);
     if (bad || best.logit == -INFINITY) {
         if (t == 0) tokens[row] = -1;
         if (t == 0 && log_probability != nullptr) log_probability[row] = NAN;
         return;
     }
     float sum = 0;
-    for (int p = 0; p < sampling_parts; ++p) {
-        if (parts[p].largest > -INFINITY) sum += parts[p].sum * expf(parts[p].largest - best.logit);
+#pragma unroll
+    for (int k = 0; k < each; ++k) {
+        if (part[k].largest > -INFINITY) sum += part[k].sum * expf(part[k].largest - best.logit);
     }
+    for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
 
-    const float largest = best.logit;
+    const Best largest = best;
     float* mine = scratch.logits + static_cast<std::int64_t>(blockIdx.x) * scratch.stride;
     if (changed(s, row)) {
         penalize_and_bias(mine, s, row);
         best = best_allowed(mine, vocabulary, s, row, shared.best);
     } else if (Allowed(s, row).words > 0) {
-        best = {-INFINITY, 0x7fffffff};
-        for (int p = 0; p < sampling_parts; ++p)
-            best = better(best, {parts[p].largest_allowed, parts[p].allowed_token});
+        best = best_of_warp(best_of_allowed);
     }
     int token = best.token;
     if (token >= vocabulary) {  // the mask allows none
@@ -155,10 +175,10 @@ __global__ void __launch_bounds__(sample_threads, 1)
     }
     if (t != 0) return;
     tokens[row] = token;
-    if (log_probability != nullptr) {
-        log_probability[row] =
-            logits[static_cast<std::int64_t>(row) * vocabulary + token] - largest - logf(sum);
-    }
+    if (log_probability == nullptr) return;
+    const float logit =
+        token == largest.token ? largest.logit : logits[static_cast<std::int64_t>(row) * vocabulary + token];
+    log_probability[row] = logit - largest.logit - logf(sum);
 }
 
 }  // namespace
@@ -170,10 +190,10 @@ void launch_sample(const float* logits, int first_row, int rows, int vocabulary,
     const Scratch places{
         reinterpret_cast<float*>(scratch),
         reinterpret_cast<LogitsPart*>(scratch + static_cast<std::int64_t>(rows) * stride * 4), stride};
-    launch("looking through logits", scan_logits, {sampling_parts, part_threads, 0, rows}, stream, logits,
-           first_row, vocabulary, sampling, places);
-    launch("sampling", sample_rows, {rows, sample_threads}, stream, logits, first_row, vocabulary, sampling,
-           places, tokens, log_probability);
+    launch_early("looking through logits", scan_logits, {sampling_parts, part_threads, 0, rows}, stream,
+                 logits, first_row, vocabulary, sampling, places);
+    launch_early("sampling", sample_rows, {rows, sample_threads}, stream, logits, first_row, vocabulary,
+                 sampling, places, tokens, log_probability);
 }
 
 }  // namespace voltpile::llm

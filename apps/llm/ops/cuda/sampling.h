@@ -9,7 +9,9 @@
 
 namespace voltpile::llm {
 
-constexpr int sampling_parts = 32;  // parts of a row of logits that are reduced in parallel
+// Parts of a row of logits that are reduced in parallel: before a draw, and in the search for the most
+// probable tokens.
+constexpr int sampling_parts = 128, top_parts = 32;
 
 // The reduction of one part of a row.
 struct LogitsPart {
@@ -31,7 +33,7 @@ void launch_sample(const float* logits, int first_row, int rows, int vocabulary,
                    std::int32_t* tokens, float* log_probability, std::uint8_t* scratch, const Stream& stream);
 
 constexpr std::size_t top_scratch_bytes_per_row(int n) {
-    return sampling_parts * (sizeof(LogitsPart) + static_cast<std::size_t>(n) * 2 * sizeof(float));
+    return top_parts * (sizeof(LogitsPart) + static_cast<std::size_t>(n) * 2 * sizeof(float));
 }
 // Ops::top_log_probabilities. scratch: rows * top_scratch_bytes_per_row(n).
 void launch_top(const float* logits, int rows, int vocabulary, int n, std::int32_t* tokens,

@@ -19,16 +19,21 @@ struct Best {
     float logit;
     int token;
 };
+constexpr Best no_token{-INFINITY, 0x7fffffff};
 __device__ inline Best better(const Best& a, const Best& b) {
     return b.logit > a.logit || (b.logit == a.logit && b.token < a.token) ? b : a;
 }
-// Returns the best of all threads to all threads. shared: one element per warp.
-__device__ inline Best best_of_block(Best mine, Best* shared) {
-    const int lane = static_cast<int>(threadIdx.x) % 32, warps = static_cast<int>(blockDim.x) / 32;
+__device__ inline Best best_of_warp(Best mine) {
     for (int offset = 16; offset > 0; offset /= 2) {
         mine = better(mine, {__shfl_xor_sync(0xffffffffu, mine.logit, offset),
                              __shfl_xor_sync(0xffffffffu, mine.token, offset)});
     }
+    return mine;
+}
+// Returns the best of all threads to all threads. shared: one element per warp.
+__device__ inline Best best_of_block(Best mine, Best* shared) {
+    const int lane = static_cast<int>(threadIdx.x) % 32, warps = static_cast<int>(blockDim.x) / 32;
+    mine = best_of_warp(mine);
     if (lane == 0) shared[threadIdx.x / 32] = mine;
     __syncthreads();
     for (int w = 0; w < warps; ++w) mine = better(mine, shared[w]);

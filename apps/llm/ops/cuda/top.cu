@@ -8,13 +8,10 @@ namespace voltpile::llm {
 namespace {
 
 constexpr int top_threads = 256;
-__device__ constexpr Best none() {
-    return {-INFINITY, 0x7fffffff};
-}
 
 struct TopScratch {
-    LogitsPart* parts;  // (rows, sampling_parts)
-    Best* best;         // (rows, sampling_parts, n)
+    LogitsPart* parts;  // (rows, top_parts)
+    Best* best;         // (rows, top_parts, n)
 };
 
 // Finds the n best candidates of all threads in order. next(last) returns a thread's best candidate after
@@ -37,13 +34,13 @@ __global__ void __launch_bounds__(top_threads)
     top_of_parts(const float* logits, int vocabulary, int n, const TopScratch scratch) {
     __shared__ Best shared[top_threads / 32];
     __shared__ float sums[top_threads / 32];
-    const int size = (vocabulary + sampling_parts - 1) / sampling_parts;
+    const int size = (vocabulary + top_parts - 1) / top_parts;
     const int begin = static_cast<int>(blockIdx.x) * size, end = min(vocabulary, begin + size);
     const float* from = logits + static_cast<std::int64_t>(blockIdx.y) * vocabulary;
-    const int part = static_cast<int>(blockIdx.y) * sampling_parts + static_cast<int>(blockIdx.x);
+    const int part = static_cast<int>(blockIdx.y) * top_parts + static_cast<int>(blockIdx.x);
     const int t = static_cast<int>(threadIdx.x);
     const auto next = [&](const Best& last) {
-        Best best = none();
+        Best best = no_token;
         for (int i = begin + t; i < end; i += top_threads) {
             const Best each{from[i], i};
             if (behind(last, each)) best = better(best, each);
@@ -75,22 +72,22 @@ __global__ void __launch_bounds__(top_threads)
     top_of_rows(int n, const TopScratch scratch, std::int32_t* tokens, float* log_probabilities) {
     __shared__ Best shared[top_threads / 32];
     const int row = static_cast<int>(blockIdx.x), t = static_cast<int>(threadIdx.x);
-    const LogitsPart* parts = scratch.parts + row * sampling_parts;
-    const Best* candidates = scratch.best + static_cast<std::int64_t>(row) * sampling_parts * n;
+    const LogitsPart* parts = scratch.parts + row * top_parts;
+    const Best* candidates = scratch.best + static_cast<std::int64_t>(row) * top_parts * n;
     float largest = -INFINITY, sum = 0;
     bool bad = false;
-    for (int p = 0; p < sampling_parts; ++p) {
+    for (int p = 0; p < top_parts; ++p) {
         largest = fmaxf(largest, parts[p].largest);
         bad = bad || parts[p].bad != 0;
     }
     bad = bad || largest == -INFINITY;
-    for (int p = 0; p < sampling_parts; ++p) {
+    for (int p = 0; p < top_parts; ++p) {
         if (parts[p].largest > -INFINITY) sum += parts[p].sum * expf(parts[p].largest - largest);
     }
     const float log_sum = logf(sum);
     const auto next = [&](const Best& last) {
-        Best best = none();
-        for (int i = t; i < sampling_parts * n; i += top_threads) {
+        Best best = no_token;
+        for (int i = t; i < top_parts * n; i += top_threads) {
             if (behind(last, candidates[i])) best = better(best, candidates[i]);
         }
         return best;
@@ -107,10 +104,10 @@ __global__ void __launch_bounds__(top_threads)
 void launch_top(const float* logits, int rows, int vocabulary, int n, std::int32_t* tokens,
                 float* log_probabilities, std::uint8_t* scratch, const Stream& stream) {
     auto* parts = reinterpret_cast<LogitsPart*>(scratch);
-    const TopScratch places{
-        parts, reinterpret_cast<Best*>(parts + static_cast<std::int64_t>(rows) * sampling_parts)};
-    launch("top tokens of parts", top_of_parts, {sampling_parts, top_threads, 0, rows}, stream, logits,
-           vocabulary, n, places);
+    const TopScratch places{parts,
+                            reinterpret_cast<Best*>(parts + static_cast<std::int64_t>(rows) * top_parts)};
+    launch("top tokens of parts", top_of_parts, {top_parts, top_threads, 0, rows}, stream, logits, vocabulary,
+           n, places);
     launch("top tokens", top_of_rows, {rows, top_threads}, stream, n, places, tokens, log_probabilities);
 }
 
