@@ -36,21 +36,22 @@ inline void PrintTo(const OpsMaker& maker, std::ostream* out) {
     *out << maker.name;
 }
 
-// Returns CpuOps with every instruction set that this CPU has, on one thread and on several.
+// Returns CpuOps with every instruction set that this CPU has on several threads, and with the last one also
+// on one thread: how threads share work does not depend on instructions.
 inline std::vector<OpsMaker> cpu_ops_makers() {
     std::vector<OpsMaker> makers;
-    for (const CpuLevel level : usable_cpu_levels()) {
-        for (const int threads : {1, 3}) {
-            std::string name =
-                std::string(voltpile::name(level)) + "_" + std::to_string(threads) + "_threads";
-            std::erase(name, '-');
-            makers.push_back({name, [level, threads](bool clamp) {
-                                  return std::make_unique<CpuOps>(
-                                      std::vector<int>(static_cast<std::size_t>(threads), -1),
-                                      cpu_kernels(level), clamp);
-                              }});
-        }
-    }
+    const auto add = [&](CpuLevel level, int threads) {
+        std::string name = std::string(voltpile::name(level)) + "_" + std::to_string(threads) + "_threads";
+        std::erase(name, '-');
+        makers.push_back({name, [level, threads](bool clamp) {
+                              return std::make_unique<CpuOps>(
+                                  std::vector<int>(static_cast<std::size_t>(threads), -1), cpu_kernels(level),
+                                  clamp);
+                          }});
+    };
+    const auto levels = usable_cpu_levels();
+    for (const CpuLevel level : levels) add(level, 3);
+    add(levels.back(), 1);
     return makers;
 }
 
