@@ -103,27 +103,32 @@ TEST_P(OpsFusionTest, AddsProductsToTheirOutput) {
     }
 }
 
-// 5,120 columns: more slices of 16 than a block has threads.
+// Matrices in three formats: some GPUs multiply by them at the same time. 5,120 columns: more than the threads
+// of a block keep in registers.
 TEST_P(OpsFusionTest, MultipliesNormedRows) {
     for (const WeightFormatInfo& entry : kWeightFormats) {
         for (const std::int64_t columns : {256, 1280, 5120}) {
             for (const std::int64_t rows : {1, 2, 3, 4, 5, 70}) {
                 SCOPED_TRACE(std::string(entry.name) + ", " + std::to_string(rows) + " rows");
                 const auto w = weights(entry.format, 37, columns),
-                           other = weights(WeightFormat::Q8_0, 7, columns);
+                           other = weights(WeightFormat::Q8_0, 7, columns),
+                           third = weights(WeightFormat::Q4_0, 9, columns);
                 const Rows x = make_rows(rows, columns);
                 expect_same(
                     [&](Side& side) {
                         const auto first = side.ops->load_matrix(source(entry.format, 37, columns, w));
                         const auto last =
                             side.ops->load_matrix(source(WeightFormat::Q8_0, 7, columns, other));
-                        const WeightMatrix* const all[] = {first.get(), last.get()};
+                        const auto more =
+                            side.ops->load_matrix(source(WeightFormat::Q4_0, 9, columns, third));
+                        const WeightMatrix* const all[] = {first.get(), last.get(), more.get()};
                         const RmsNorm from = norm(side, x);
-                        const HiddenRows out = output(side, rows, 44);
+                        const HiddenRows out = output(side, rows, 53);
                         side.ops->norm_matmul(from, all, out);
                         return with_normed(side, out, from);
                     },
-                    std::max(product_bound(entry.format), product_bound(WeightFormat::Q8_0)));
+                    std::max({product_bound(entry.format), product_bound(WeightFormat::Q8_0),
+                              product_bound(WeightFormat::Q4_0)}));
             }
         }
     }
@@ -182,7 +187,7 @@ TEST_P(OpsFusionTest, TakesRowsWhoseNormIsDone) {
 // implementations choose the same experts. 8,192 columns: more than the router's kernel has room for.
 TEST_P(OpsFusionTest, RoutesNormedRows) {
     for (const int experts : {8, 130}) {
-        for (const std::int64_t columns : {256, 1280, 8192}) {
+        for (const std::int64_t columns : {256, 5120, 8192}) {
             for (const std::int64_t rows : {1, 3, 5}) {
                 Rows x = make_rows(rows, columns);
                 const auto direction = normals(columns);

@@ -100,7 +100,8 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
         of_values.start(values, a.cache.values, a.cache.value_scales, pages_of(at), dim, at, place.first,
                         place.last);
     };
-    // The whole part's, which does not depend on other loads. Those outside the row's tokens are not used.
+    // The pages of the whole part, so that their loads do not wait for the row's position. Those outside the
+    // row's tokens are not used.
     if (sequence < a.batch.sequences && t < shape.splits_each * split_pages &&
         pages_begin + t < a.batch.max_pages)
         tiles.page[t] = page_index(a, sequence, pages_begin + t, place.kv_head);

@@ -20,6 +20,12 @@ constexpr bool begins_early = false;
 // be read before: weights, whose loading has ended with a synchronization; the batch, and what earlier passes
 // have left in the KV cache, because each pass begins with the upload of its batch, which waits for all
 // kernels before it.
+//
+// A kernel that waits first, and only then lets the next one begin, shows that one what it has waited for:
+// the next kernel may read it at once, past the L1 cache, which could have old numbers (down products of
+// experts, and MatmulArgs::beside_last). If it does not wait before its work, it waits before its end,
+// because the kernels behind it wait for it alone. This rests on what GPUs of compute capability 9.0 do: a
+// wait returns when the writes of the kernels before are in the L2 cache.
 __device__ __forceinline__ void let_next_kernel_begin() {
     if constexpr (begins_early) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }

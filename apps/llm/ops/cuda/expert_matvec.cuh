@@ -18,7 +18,7 @@ struct ExpertPairs {
     float weight[expert_matvec_pairs];
 };
 
-// Reads past the L1 cache: see the kernel.
+// Reads past the L1 cache, because down products read before they wait (early_launch.cuh).
 template <bool gated>
 __device__ void find_pairs(const ExpertArgs& args, ExpertPairs& pairs) {
     static_assert(expert_matvec_pairs <= matvec_threads);

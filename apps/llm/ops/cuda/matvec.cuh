@@ -133,9 +133,9 @@ struct MatvecStep {
 };
 
 // The number of units that a lane loads ahead, and of a thread's registers: two blocks run on a
-// multiprocessor. Where there is one row, these leave 64 registers each to a block of attention, which then
-// begins early; a third block of the same kernel would have no room, so that each multiprocessor has as much
-// to do as the others.
+// multiprocessor, or one where a thread has 255. With one row, formats other than the largest leave 64
+// registers to each thread of a block of attention, which then begins early. There is no room for a third
+// block of the same kernel, so that each multiprocessor has as much to do as the others.
 template <WeightFormat format, int R>
 struct MatvecShape {
     static constexpr bool large = UnitProduct<format>::weights == 32;
@@ -144,7 +144,7 @@ struct MatvecShape {
     static constexpr int registers = R == 1 && !largest && begins_early ? 96 : R == 4 && large ? 255 : 128;
 };
 
-// Before CUDA 12.4 the compiler takes a number of blocks only.
+// Before CUDA 12.4 the compiler takes a number of blocks only, and attention does not begin early.
 #if CUDART_VERSION >= 12040
 #define VOLTPILE_REGISTERS(count) __maxnreg__((count))
 #else
@@ -198,7 +198,7 @@ __global__ void VOLTPILE_REGISTERS((MatvecShape<format, R>::registers)) matvec(c
 #pragma unroll
     for (int d = 0; d < depth; ++d, next(ahead)) load(ahead, raw[d]);
     bring_grid<format>(args.matrix[0].format);
-    // A product beside the next one lets it begin when x is complete, so that it does not wait for this one.
+    // A product beside the next one lets that one begin as soon as x is complete.
     const auto wait_for_x = [&] {
         if (!args.beside_next) let_next_kernel_begin();
         if (!args.beside_last) wait_for_earlier_kernels();
@@ -298,6 +298,10 @@ void launch_matvec_rows(const MatmulArgs& args, int blocks, const Stream& stream
     const std::int64_t shared = prepared_bytes<format>(args);
     const bool fuse = can_fuse && prepares_row<format>(args);
     const auto start = [&](auto kernel, std::int64_t bytes) {
+        if (bytes > matvec_shared_bytes)
+            cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(bytes)),
+                       "shared memory of a matrix-vector product");
         launch_early("matrix-vector product", kernel,
                      {blocks, matvec_threads, static_cast<std::size_t>(bytes)}, stream, args);
     };

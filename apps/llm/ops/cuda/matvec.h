@@ -1,6 +1,7 @@
 // The launchers of matrix-vector products (matvec.cuh).
 #pragma once
 
+#include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/grids/table.cuh"
 #include "llm/ops/cuda/matmul.h"
 #include "llm/ops/cuda/quantize.cuh"
@@ -22,11 +23,14 @@ std::int64_t prepared_bytes(const MatmulArgs& args) {
     if (format == WeightFormat::F16) return halves;
     return quantized_row_bytes(columns) + (args.norm.x != nullptr ? halves : 0);
 }
-// prepares_x() of one row.
+// prepares_x() of one row. On GPUs whose kernels begin early, the normed numbers may take more shared memory.
 template <WeightFormat format>
 bool prepares_row(const MatmulArgs& args) {
-    return prepared_bytes<format>(args) <= matvec_shared_bytes - grid_bytes<format> &&
-           (format != WeightFormat::F16 || args.norm.x != nullptr);
+    constexpr std::int64_t room = matvec_shared_bytes - grid_bytes<format>;
+    const std::int64_t bytes = prepared_bytes<format>(args);
+    if (format == WeightFormat::F16) return bytes <= room && args.norm.x != nullptr;
+    return bytes <= (device_launches_early() ? 2 * room : room) &&
+           quantized_row_bytes(args.matrix[0].columns) <= room;
 }
 
 // Each format has its own source file (formats/product.cu.in), because compiling takes long.

@@ -274,7 +274,7 @@ __device__ void normed_logits(const NormArgs& norm, const RouterSettings& s, int
 }
 
 // All of it for few rows: the block that comes last chooses and sorts. counter: 0; the kernel leaves 0.
-// normed: x is the result of `norm`.
+// normed: `norm` computes the rows, and x is not used.
 template <int width, int each, bool normed>
 __global__ void __launch_bounds__(logit_threads)
     route_rows(const __half* x, NormArgs norm, RouterSettings s, const std::int32_t* sequence, int outputs,
