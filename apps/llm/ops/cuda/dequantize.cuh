@@ -3,6 +3,7 @@
 
 #include "device/launch.cuh"
 #include "llm/ops/cuda/dequantize.h"
+#include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/grids/table.cuh"
 #include "llm/ops/cuda/row_units.cuh"
 
@@ -27,6 +28,7 @@ __global__ void dequantize(const DeviceMatrix w, int first_row, int rows, uint4*
 template <WeightFormat format>
 __global__ void embed(const DeviceMatrix w, const std::int32_t* token, const std::int32_t* drawn,
                       const std::int32_t* sequence, float scale, int columns, float* x) {
+    let_next_kernel_begin();
     bring_grid<format>(w.format);
     int row = -1;
     if (sequence[blockIdx.x] >= 0) {
