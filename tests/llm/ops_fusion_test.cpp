@@ -37,8 +37,8 @@ class OpsFusionTest : public ExpertsFixture {
         };
         expect_same(add, 4 * product_bound(format));
     }
-    // Returns the normed rows, or the weight of each row's experts, 0 for those that it does not use, and of
-    // the shared expert. gate: of the shared expert; empty: there is none.
+    // Returns the normed rows, or each row's weight for every expert (0 if it does not use the expert)
+    // followed by its weight for the shared expert. An empty gate means that there is no shared expert.
     static std::vector<float> routed(Side& side, const Rows& rows, const std::vector<float>& router,
                                      const std::vector<float>& gate, int experts, bool normed) {
         RouterSettings settings;

@@ -21,11 +21,12 @@ constexpr bool begins_early = false;
 // have left in the KV cache, because each pass begins with the upload of its batch, which waits for all
 // kernels before it.
 //
-// A kernel that waits first, and only then lets the next one begin, shows that one what it has waited for:
-// the next kernel may read it at once, past the L1 cache, which could have old numbers (down products of
-// experts, and MatmulArgs::beside_last). If it does not wait before its work, it waits before its end,
-// because the kernels behind it wait for it alone. This rests on what GPUs of compute capability 9.0 do: a
-// wait returns when the writes of the kernels before are in the L2 cache.
+// Two kinds of kernels call them in the other order: gated products of experts, and products with
+// MatmulArgs::beside_next. Everything before such a kernel is then complete when the next one begins, so the
+// next one may read it without waiting, but past the L1 cache, which may hold old numbers. A kernel that does
+// not wait before its work has to wait before it ends, because later kernels wait only for it. This relies on
+// GPUs of compute capability 9.0, where a wait returns once the writes of earlier kernels are in the L2
+// cache; the PTX manual does not promise it.
 __device__ __forceinline__ void let_next_kernel_begin() {
     if constexpr (begins_early) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
