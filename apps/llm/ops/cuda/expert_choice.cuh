@@ -1,6 +1,7 @@
 // The choice of a row's experts by a warp, see Ops::route.
 #pragma once
 
+#include "llm/ops/cuda/warp_sum.cuh"
 #include "llm/ops/operands.h"
 
 namespace voltpile::llm {
@@ -24,10 +25,6 @@ __device__ inline unsigned largest_of_warp(unsigned value) {
         value = max(value, __shfl_xor_sync(0xffffffffu, value, offset));
     return value;
 #endif
-}
-__device__ inline float sum_of_warp(float value) {
-    for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
-    return value;
 }
 
 __device__ inline float sigmoid(float x) {

@@ -1,6 +1,7 @@
 #include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/sampling.h"
 #include "llm/ops/cuda/sampling_row.cuh"
+#include "llm/ops/cuda/warp_sum.cuh"
 #include "llm/ops/philox.h"
 
 namespace voltpile::llm {
@@ -82,7 +83,7 @@ __global__ void __launch_bounds__(part_threads)
 #pragma unroll 4
         for (int i = begin + t; i < end; i += part_threads) sum += expf(from[i] - mine.logit);
     }
-    for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+    sum = sum_of_warp(sum);
     if (t % 32 == 0) sums[t / 32] = sum;
     __syncthreads();
     if (t == 0) {
@@ -152,7 +153,7 @@ __global__ void __launch_bounds__(sample_threads, 1)
     for (int k = 0; k < each; ++k) {
         if (part[k].largest > -INFINITY) sum += part[k].sum * expf(part[k].largest - best.logit);
     }
-    for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+    sum = sum_of_warp(sum);
 
     const Best largest = best;
     float* mine = scratch.logits + static_cast<std::int64_t>(blockIdx.x) * scratch.stride;

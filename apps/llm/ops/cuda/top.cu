@@ -2,6 +2,7 @@
 #include "device/launch.cuh"
 #include "llm/ops/cuda/sampling.h"
 #include "llm/ops/cuda/sampling_row.cuh"
+#include "llm/ops/cuda/warp_sum.cuh"
 
 namespace voltpile::llm {
 
@@ -58,7 +59,7 @@ __global__ void __launch_bounds__(top_threads)
         bad = bad || isnan(from[i]) || from[i] == INFINITY;
         if (largest > -INFINITY) sum += expf(from[i] - largest);
     }
-    for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+    sum = sum_of_warp(sum);
     if (t % 32 == 0) sums[t / 32] = sum;
     bad = __syncthreads_or(bad) != 0;
     if (t != 0) return;

@@ -3,6 +3,12 @@
 
 namespace voltpile::llm {
 
+// Returns the sum over the warp to all lanes.
+__device__ inline float sum_of_warp(float value) {
+    for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
+    return value;
+}
+
 // Sums the values over the warp. In each step, two lanes that differ in bit `offset` divide the N values.
 template <int N, int offset, int size>
 __device__ __forceinline__ void sum_over_lanes(float (&value)[size], int lane) {
