@@ -16,7 +16,8 @@ class RowNorm {
   public:
     // Loads weights of the norm, which does not depend on other kernels.
     __device__ __forceinline__ RowNorm(const NormArgs& norm, int columns) : quads_(columns / quad_numbers) {
-        load_weights(norm, 0, weight_);
+#pragma unroll
+        for (int k = 0; k < kept; ++k) weight_[k] = inside(k) ? weight_of(norm, quad(k)) : float4{};
     }
 
     // Writes the normed row to shared memory, 16-byte aligned, complete after a barrier. fresh: as for
@@ -28,25 +29,14 @@ class RowNorm {
         const auto* const x =
             reinterpret_cast<const float4*>(norm.x + static_cast<std::int64_t>(row) * columns);
         const auto load = [&](int q) { return fresh ? __ldcg(x + q) : x[q]; };
-        // Several quads at once, because a thread waits for each load.
-        const auto load_some = [&](int first, float4(&to)[kept]) {
-#pragma unroll
-            for (int k = 0; k < kept; ++k) to[k] = inside(first + k) ? load(quad(first + k)) : float4{};
-        };
-        float sum = 0;
-        const auto add_some = [&](const float4(&some)[kept]) {
-#pragma unroll
-            for (int k = 0; k < kept; ++k) sum = add_squares(some[k], sum);
-        };
         float4 value[kept];
-        load_some(0, value);
-        add_some(value);
+        float sum = 0;
+#pragma unroll
+        for (int k = 0; k < kept; ++k) value[k] = inside(k) ? load(quad(k)) : float4{};
+#pragma unroll
+        for (int k = 0; k < kept; ++k) sum = add_squares(value[k], sum);
 #pragma unroll 1
-        for (int first = kept; first * threads < quads_; first += kept) {
-            float4 more[kept];
-            load_some(first, more);
-            add_some(more);
-        }
+        for (int q = quad(kept); q < quads_; q += threads) sum = add_squares(load(q), sum);
         const float mean = sum_over_block(sum, sums) / static_cast<float>(columns);
         if (writes && threadIdx.x == 0 && !isfinite(mean))
             trip(norm.sentinel, norm.place, static_cast<unsigned>(row));
@@ -63,19 +53,11 @@ class RowNorm {
             static_cast<uint2*>(shared)[q] = halves;
             if (writes) out[q] = halves;
         };
-        const auto finish_some = [&](int first, const float4(&some)[kept], const float4(&weights)[kept]) {
 #pragma unroll
-            for (int k = 0; k < kept; ++k)
-                if (inside(first + k)) finish(quad(first + k), some[k], weights[k]);
-        };
-        finish_some(0, value, weight_);
+        for (int k = 0; k < kept; ++k)
+            if (inside(k)) finish(quad(k), value[k], weight_[k]);
 #pragma unroll 1
-        for (int first = kept; first * threads < quads_; first += kept) {
-            float4 weights[kept];
-            load_some(first, value);
-            load_weights(norm, first, weights);
-            finish_some(first, value, weights);
-        }
+        for (int q = quad(kept); q < quads_; q += threads) finish(q, load(q), weight_of(norm, q));
     }
 
   private:
@@ -84,11 +66,8 @@ class RowNorm {
     __device__ __forceinline__ static float add_squares(const float4& v, float sum) {
         return fmaf(v.w, v.w, fmaf(v.z, v.z, fmaf(v.y, v.y, fmaf(v.x, v.x, sum))));
     }
-    __device__ __forceinline__ void load_weights(const NormArgs& norm, int first, float4 (&to)[kept]) const {
-#pragma unroll
-        for (int k = 0; k < kept; ++k)
-            to[k] =
-                inside(first + k) ? reinterpret_cast<const float4*>(norm.weight)[quad(first + k)] : float4{};
+    __device__ __forceinline__ static float4 weight_of(const NormArgs& norm, int q) {
+        return reinterpret_cast<const float4*>(norm.weight)[q];
     }
     __device__ __forceinline__ static int quad(int k) {
         return static_cast<int>(threadIdx.x) + k * static_cast<int>(blockDim.x);
