@@ -135,6 +135,8 @@ TEST_P(OpsInvarianceTest, AttentionOfPieces) {
                                    {4, 2, 64, 150, KvElement::I8},
                                    {8, 2, 128, 0, KvElement::I8},
                                    {1, 1, 128, 0, KvElement::F16, 950},
+                                   {6, 2, 128, 0, KvElement::F16, 1000},
+                                   {4, 1, 64, 1100, KvElement::F16, 1900},
                                    {1, 1, 32, 1100, KvElement::I8, 1900},
                                    {8, 2, 128, 0, KvElement::I4},
                                    {6, 3, 80, 37, KvElement::I4},

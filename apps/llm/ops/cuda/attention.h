@@ -37,9 +37,9 @@ struct AttentionArgs {
 // Prefill: other sequences use tiles of 64 rows (of one head, or 32 or 16 rows of 2 or 4 heads that share a
 // KV head) with one block per span, and a second kernel joins the spans. Both use the same tensor core
 // products and sum in the same order, so a row's result is bit-identical in either and for any other rows of
-// the batch. On compute capability 9.0, launch_warpgroup_attention() takes the prompts unless results must
-// not depend on the batch. Empty rows become 0. If tensor_cores_take(head_dim) is false, or with a soft cap,
-// a simpler and slower kernel works row by row.
+// the batch. On compute capability 9.0, launch_warpgroup_attention() takes the prompts, or
+// launch_invariant_attention() if results must not depend on the batch. Empty rows become 0. If
+// tensor_cores_take(head_dim) is false, or with a soft cap, a simpler and slower kernel works row by row.
 constexpr int split_tokens = 128;
 constexpr int span_splits = 8, span_tokens = span_splits * split_tokens;
 constexpr int splits_of(int context) {
@@ -68,6 +68,10 @@ void launch_plain_attention(const AttentionArgs& args, const Stream& stream);
 // an fp16 cache (sm90/expanded_cache.h).
 void launch_warpgroup_attention(const AttentionArgs& args, std::size_t scratch_bytes, int multiprocessors,
                                 const Stream& stream);
+// The same as launch_prompt_attention(), to the same bits and nearly twice as fast, where
+// launch_warpgroup_attention() may run. Returns false, and launches nothing, if scratch is too small for the
+// sums over earlier spans.
+bool launch_invariant_attention(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream);
 // Join the results in scratch of sequences, or of rows, beginning with `first`. The launchers above call
 // them.
 void launch_join_parts(const AttentionArgs& args, int splits_each, int first, int sequences,

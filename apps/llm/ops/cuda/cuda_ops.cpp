@@ -318,14 +318,16 @@ class CudaOps final : public CudaRowOps {
 
 void CudaOps::prompt_attention(const AttentionArgs& args) {
 #if VOLTPILE_SM90
-    if (info_.compute_capability == 90 && !batch_invariant_ && warpgroups_take(args)) {
+    if (info_.compute_capability == 90 && warpgroups_take(args)) {
         const bool expands = args.cache.element != KvElement::F16;
         const std::size_t bytes = expands ? expanded_cache_bytes(args) : 0;
         if (bytes <= scratch_.size() && !(expands && args.cache.keys == args.cache.values)) {
             AttentionArgs halves = expands ? expand_cache(args, scratch_.data(), stream_) : args;
             halves.scratch += bytes / sizeof(float);
-            return launch_warpgroup_attention(halves, scratch_.size() - bytes, info_.multiprocessors,
-                                              stream_);
+            const std::size_t left = scratch_.size() - bytes;
+            if (!batch_invariant_)
+                return launch_warpgroup_attention(halves, left, info_.multiprocessors, stream_);
+            if (launch_invariant_attention(halves, left, stream_)) return;
         }
     }
 #endif
