@@ -1,29 +1,15 @@
 // Products that may be sums of integers (Ops::allow_integers), as GPUs of compute capability 9.0 compute them
 // for 17 and more rows, or any number if batch-invariant: in tiles of 256 rows of weights, 32 to 256 rows of
 // x and steps of 128 columns. Other implementations run the same tests.
-#include "llm/ops_fixture.h"
+#include "llm/integer_matrices.h"
 
 namespace voltpile::llm {
 namespace {
 
-constexpr std::int64_t outputs = 200;
-
 class OpsIntegerTilesTest : public OpsTest {
   protected:
-    // Matrices of a side that products multiply together.
-    struct Matrices {
-        std::vector<std::unique_ptr<WeightMatrix>> owned;
-        std::vector<const WeightMatrix*> all;
-        Matrices(Side& side, const std::vector<MatrixSource>& sources, bool gated) {
-            std::vector<WeightMatrix*> together;
-            for (const MatrixSource& each : sources) {
-                owned.push_back(side.ops->load_matrix(each));
-                together.push_back(owned.back().get());
-                all.push_back(owned.back().get());
-            }
-            side.ops->allow_integers(together, gated);
-        }
-    };
+    static constexpr std::int64_t outputs = 200;
+    using Matrices = IntegerMatrices;
 
     // fp16 results of one matrix of Q8_0.
     static std::vector<float> product(Side& side, const std::vector<std::byte>& w,
@@ -61,7 +47,6 @@ class OpsIntegerTilesTest : public OpsTest {
         return {begin, begin + outputs};
     }
 };
-constexpr std::size_t room_for_copies = std::size_t{1} << 30;
 INSTANTIATE_TEST_SUITE_P(Cpu, OpsIntegerTilesTest, testing::ValuesIn(cpu_ops_makers()),
                          [](const auto& maker) { return maker.param.name; });
 INSTANTIATE_TEST_SUITE_P(Gpu, OpsIntegerTilesTest,

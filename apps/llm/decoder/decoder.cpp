@@ -93,8 +93,8 @@ FloatRows Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRo
     const RmsNorm input =
         add_rms_norm(x, delta, numbers(layer.attention_norm), before_layer(number, index == 0 || predicts()));
     const HiddenRows attended = run_attention(layer, number, attention_input(input), batch, cache);
-    const bool adds =
-        adds_at_once(x.rows, layer.attention_output_norm) && (!layer.o_adapters || !ops_.batch_invariant());
+    const bool adds = adds_at_once(layer.attention_output_norm) && ops_.adds(x.rows, *layer.o) &&
+                      (!layer.o_adapters || !ops_.batch_invariant());
     const FloatRows sum = adds ? x : partial;
     if (adds)
         ops_.add_matmul(attended, *layer.o, numbers(layer.o_bias), sum);
@@ -108,7 +108,7 @@ FloatRows Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRo
     const AddedRows attention = adds ? AddedRows{} : AddedRows{sum, numbers(layer.o_bias)};
     const RmsNorm normed = add_rms_norm(x, attention, numbers(layer.feed_forward_norm), {number, Attention});
     const bool adds_last =
-        adds_at_once(x.rows, layer.feed_forward_output_norm) && layer.feed_forward->can_add(ops_);
+        adds_at_once(layer.feed_forward_output_norm) && layer.feed_forward->adds(ops_, x.rows);
     const FeedForwardOutput use = adds_last           ? FeedForwardOutput::Added
                                   : joint_ != nullptr ? FeedForwardOutput::Part
                                                       : FeedForwardOutput::Stored;

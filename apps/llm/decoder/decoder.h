@@ -185,10 +185,9 @@ class Decoder {
     // Computes attention's rows before matrix o, and returns them. normed: its input.
     HiddenRows run_attention(const Layer& layer, int number, const RmsNorm& normed, const BatchView& batch,
                              const KvLayer& cache);
-    // Whether a layer's output of so many rows, without this norm, is added to x as it is computed.
-    bool adds_at_once(std::int64_t rows, const std::unique_ptr<OpsMemory>& output_norm) const {
-        return settings_.ranks == 1 && rows <= Ops::most_added_rows && !settings_.batch_invariant &&
-               !output_norm;
+    // Whether a layer's output, with this norm or none, can be added to x as it is computed.
+    bool adds_at_once(const std::unique_ptr<OpsMemory>& output_norm) const {
+        return settings_.ranks == 1 && !output_norm;
     }
     // Ops::add_rms_norm(), left to the operation that takes the rows, unless the links join the norm with the
     // sum of delta over the ranks.

@@ -30,7 +30,9 @@ class GatedProduct final : public FeedForwardPart {
         loader.ops().allow_integers(down, false);
     }
 
-    bool can_add(const Ops& ops) const override { return !down_adapters_ || !ops.batch_invariant(); }
+    bool adds(const Ops& ops, std::int64_t rows) const override {
+        return ops.adds(rows, *down_) && (!down_adapters_ || !ops.batch_invariant());
+    }
 
     void run(Ops& ops, const RmsNorm& x, const BatchView& batch, const FeedForwardBuffers& buffers,
              FloatRows out, FeedForwardOutput use) const override {
@@ -94,8 +96,9 @@ class Mixture final : public FeedForwardPart {
         if (host_ != nullptr) host_->prepare(expert_layer());
     }
 
-    bool can_add(const Ops& ops) const override {
-        return !shared_ && host_ == nullptr && (!down_adapters_ || !ops.batch_invariant());
+    bool adds(const Ops& ops, std::int64_t rows) const override {
+        return !shared_ && host_ == nullptr && ops.adds_experts(rows) &&
+               (!down_adapters_ || !ops.batch_invariant());
     }
 
     void run(Ops& ops, const RmsNorm& x, const BatchView& batch, const FeedForwardBuffers& buffers,

@@ -33,8 +33,8 @@ class FeedForwardPart {
     // out: the rank's part of the layer's output, before the sum over all ranks. x: the normed rows.
     virtual void run(Ops& ops, const RmsNorm& x, const BatchView& batch, const FeedForwardBuffers& buffers,
                      FloatRows out, FeedForwardOutput use) const = 0;
-    // Whether the output may be added. With adapters, the order of sums depends on it.
-    virtual bool can_add(const Ops& ops) const = 0;
+    // Whether the output of so many rows should be added. With adapters, the order of sums depends on it.
+    virtual bool adds(const Ops& ops, std::int64_t rows) const = 0;
 };
 
 // Loads a layer's part as the model's description says. host: computes the layer's experts, which stay in

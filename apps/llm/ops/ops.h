@@ -207,9 +207,15 @@ class Ops {
         matmul(x, weight, out);
     }
 
-    // out[r, j] += sum_c x[r, c] * w[j, c], and then bias[j]. bias: fp32 in device memory, or nullptr. With
-    // more than most_added_rows rows, matmul and a sum in the next norm are as exact, and faster on GPUs.
+    // out[r, j] += sum_c x[r, c] * w[j, c], and then bias[j]. bias: fp32 in device memory, or nullptr. As
+    // exact as matmul and a sum in the next norm; the same bits if batch_invariant().
     virtual void add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) = 0;
+    // Whether that is faster for so many rows, and whether Routing::adds is. The latter may round
+    // differently, so batch-invariant GPUs return false.
+    virtual bool adds(std::int64_t rows, const WeightMatrix& /*weight*/) const {
+        return rows <= most_added_rows;
+    }
+    virtual bool adds_experts(std::int64_t rows) const { return rows <= most_added_rows; }
     static constexpr int most_added_rows = 4;
 
     // out[r, j] = activation(g) * u (see Activation), with g = sum_c x[r, c] * gate[j, c] and u = sum_c x[r,

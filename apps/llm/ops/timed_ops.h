@@ -92,6 +92,10 @@ class TimedOps final : public Ops {
         ops_.matmul_part(x, weight, part, out);
         if (timed()) mark(fmt::format("product {} x {}", out.columns, x.columns));
     }
+    bool adds(std::int64_t rows, const WeightMatrix& weight) const override {
+        return ops_.adds(rows, weight);
+    }
+    bool adds_experts(std::int64_t rows) const override { return ops_.adds_experts(rows); }
     void add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) override {
         ops_.add_matmul(x, weight, bias, out);
         if (timed()) mark(fmt::format("product {} x {}", out.columns, x.columns));

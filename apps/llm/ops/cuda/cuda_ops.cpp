@@ -172,6 +172,12 @@ class CudaOps final : public CudaRowOps {
         const WeightMatrix* const one[] = {&weight};
         product_.run(x, one, out.data, true, static_cast<int>(out.columns), {}, joint_sums_->send_next(part));
     }
+    bool adds(std::int64_t rows, const WeightMatrix& weight) const override {
+        return product_.adds(rows, cuda(weight));
+    }
+    bool adds_experts(std::int64_t rows) const override {
+        return !batch_invariant_ && Ops::adds_experts(rows);
+    }
     void add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) override {
         product_.add(x, cuda(weight), bias, out.data, static_cast<int>(out.columns));
     }

@@ -13,6 +13,7 @@
 #include "llm/ops/cuda/rows.h"
 #include "llm/ops/cuda/sm90/int8_rows.h"
 #include "llm/ops/cuda/sm90/int8_tiles.h"
+#include "llm/ops/cuda/sm90/int8_vectors.h"
 #include "llm/ops/cuda/tiles.h"
 
 namespace voltpile::llm {
@@ -104,15 +105,10 @@ void CudaProduct::run(HiddenRows x, std::span<const WeightMatrix* const> weights
 void CudaProduct::add(HiddenRows x, const CudaMatrix& weight, const float* bias, void* out, int out_columns) {
     if (x.rows == 0) return;
     std::size_t used = 0;
-    MatmulArgs args;
-    args.rows = static_cast<int>(x.rows);
+    MatmulArgs args = one_matrix(static_cast<int>(x.rows), weight);
     args.out_float = true;
-    args.matrix[0] = weight.planes();
-    args.first_group[1] = groups_of(args.matrix[0].rows);
     args.x = padded_columns(x, args.matrix[0].columns, scratch_, used, stream_);
-    const WeightMatrix* const one[] = {&weight};
-    args.integers = integers_of(one, false);
-    if (by_vectors(args)) {
+    if (by_vectors(args) || by_int8_vectors(args)) {
         args.adds = true;
         args.bias = bias;
         args.out = out;
@@ -191,6 +187,31 @@ bool CudaProduct::by_integers([[maybe_unused]] const IntegerWeights* integers,
 #else
     return false;
 #endif
+}
+
+// Only if batch-invariant, because few rows are otherwise multiplied by the weights themselves.
+bool CudaProduct::by_int8_vectors([[maybe_unused]] const MatmulArgs& args) const {
+#if VOLTPILE_SM90
+    return batch_invariant_ && by_integers(args.integers, args.rows) &&
+           takes_int8_vectors(args, multiprocessors_);
+#else
+    return false;
+#endif
+}
+
+bool CudaProduct::adds(std::int64_t rows, const CudaMatrix& weight) const {
+    if (rows > matvec_rows || !batch_invariant_) return rows <= matvec_rows;
+    return by_int8_vectors(one_matrix(static_cast<int>(rows), weight));
+}
+
+MatmulArgs CudaProduct::one_matrix(int rows, const CudaMatrix& weight) {
+    const WeightMatrix* const one[] = {&weight};
+    MatmulArgs args;
+    args.rows = rows;
+    args.matrix[0] = weight.planes();
+    args.first_group[1] = groups_of(args.matrix[0].rows);
+    args.integers = integers_of(one, false);
+    return args;
 }
 
 void CudaProduct::multiply_rows(MatmulArgs& args, std::size_t used) {
@@ -285,6 +306,7 @@ void CudaProduct::by_kernels(MatmulArgs& args, std::size_t used) {
     args.counters = counters_.data();
     const std::size_t room = scratch_.size() - used;
 #if VOLTPILE_SM90
+    if (by_int8_vectors(args)) return launch_int8_vectors(args, room, multiprocessors_, stream_);
     if (by_integers(args.integers, args.rows))
         return launch_int8_tiles(args, room, multiprocessors_, stream_);
 #endif

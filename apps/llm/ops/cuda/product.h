@@ -45,7 +45,8 @@ class CudaProduct {
     bool weaves(HiddenRows x, std::span<const WeightMatrix* const> weights) const;
     void run_woven(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, void* out,
                    const NormArgs& norm = {});
-    // Ops::add_matmul. out: fp32.
+    // Ops::adds and Ops::add_matmul. out: fp32.
+    bool adds(std::int64_t rows, const CudaMatrix& weight) const;
     void add(HiddenRows x, const CudaMatrix& weight, const float* bias, void* out, int out_columns);
     // Ops::allow_integers. copies: memory for copies, of which `room` bytes are left.
     void allow_integers(std::span<WeightMatrix* const> weights, bool gated, SlabMemory& copies,
@@ -63,6 +64,9 @@ class CudaProduct {
     static const IntegerWeights* integers_of(std::span<const WeightMatrix* const> weights, bool gated);
     bool by_integers(const IntegerWeights* integers, std::int64_t rows) const;
     bool by_vectors(const MatmulArgs& args) const;
+    bool by_int8_vectors(const MatmulArgs& args) const;
+    // Returns the arguments of a product of one matrix, so far as it and the number of rows tell.
+    static MatmulArgs one_matrix(int rows, const CudaMatrix& weight);
     bool by_blas(const MatmulArgs& args) const;
     // Whether a product and the next one, with a matrix in another format, run at the same time.
     bool runs_beside(const MatmulArgs& args, const DeviceMatrix& next) const;

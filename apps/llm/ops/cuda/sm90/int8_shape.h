@@ -2,6 +2,7 @@
 // rounded to 8 bits with a scale for each row.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "llm/ops/cuda/tiles.h"
@@ -25,5 +26,14 @@ struct Int8Rows {
     std::int8_t* quants;
     float* scale;
 };
+
+inline std::size_t bytes_of_rows(std::size_t rows, int steps) {
+    return rows * (static_cast<std::size_t>(steps) * step_columns + sizeof(float));
+}
+// Rows in memory of bytes_of_rows().
+inline Int8Rows rows_in(std::uint8_t* memory, std::size_t rows, int steps) {
+    const std::size_t bytes = rows * static_cast<std::size_t>(steps) * step_columns;
+    return {reinterpret_cast<std::int8_t*>(memory), reinterpret_cast<float*>(memory + bytes)};
+}
 
 }  // namespace voltpile::llm

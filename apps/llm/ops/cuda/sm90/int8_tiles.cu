@@ -15,15 +15,6 @@ constexpr int half_rows = Int8Shape<32>::weights;  // of weights
 
 constexpr std::size_t most_bytes_of_halves = std::size_t{16} << 20;  // weights on their way to integers
 
-std::size_t bytes_of_rows(std::size_t rows, int steps) {
-    return rows * (static_cast<std::size_t>(steps) * step_columns + sizeof(float));
-}
-// Rows in memory of bytes_of_rows().
-Int8Rows rows_in(std::uint8_t* memory, std::size_t rows, int steps) {
-    const std::size_t bytes = rows * static_cast<std::size_t>(steps) * step_columns;
-    return {reinterpret_cast<std::int8_t*>(memory), reinterpret_cast<float*>(memory + bytes)};
-}
-
 // As few rows as take all, or those of which the last piece has the most.
 int piece_rows_for(int rows) {
     for (const int each : {32, 64, 128})
