@@ -180,8 +180,8 @@ argv = ["sh", "-c", "trap 'echo ended >ended; exit 0' TERM; echo began >began; w
             gpu |= {"power_w": 260, "sm_clock_mhz": 1500}  # whatever the limit
             del gpu["energy_j"]
         process = self.start("run", self.job, "--output", "a.h5", *ON_ANY, "--set", "power.supply_w=1000", "--set",
-                             'power.hold_by="clocks"', "--set", "telemetry.record=yes", "--set", "run.range_points=20",
-                             "--set", "integrate.steps=200000", "--set", "stop.separation=inf",
+                             'power.hold_by="clocks"', "--set", "telemetry.record=yes", "--set", "run.range_points=4",
+                             "--set", "integrate.steps=1000000", "--set", "stop.separation=inf",
                              environment=self.environment())
         self.addCleanup(process.kill)
         said = ""

@@ -16,6 +16,7 @@ from harness import BAD_INPUT, NVML_STAND_IN, PATIENCE, SOURCE, STOPPED, Case, s
 
 RECORD = ("--set", "telemetry.record=yes", "--set", "telemetry.every_s=0.1", "--set", "run.range_seconds=0.2")
 SHORT = ("--set", "integrate.steps=5000")
+LONG = ("--set", "integrate.steps=100000")  # seconds, also on a fast core
 
 
 def free_port():
@@ -94,7 +95,7 @@ class Telemetry(Case):
     def test_energy_counters(self):
         for index, gpu in enumerate(self.node["gpus"]):
             gpu["energy_j"] = [1e9 + 1000 * index + 7 * n for n in range(2000)]
-        self.run_job("a.h5", *RECORD)
+        self.run_job("a.h5", *RECORD, *LONG)
         with h5py.File(self.folder / "a.h5") as file:
             energy = file["telemetry"][self.host("a.h5")]["energy_j"][()]
         earlier = 0
@@ -108,7 +109,7 @@ class Telemetry(Case):
             self.assertFalse(numpy.isnan(energy[0]).all())
 
     def test_survives_a_stop(self):
-        process = self.start("run", self.job, "--output", "a.h5", *RECORD, "--set", "run.range_points=200",
+        process = self.start("run", self.job, "--output", "a.h5", *RECORD, *LONG, "--set", "run.range_points=200",
                              environment=self.environment())
         self.wait_for_parts(self.folder / "a.h5", 3)
         self.wait_until(lambda: list((self.folder / "a.h5.parts").glob("life-*/node-*.json")))  # the first sample
@@ -117,7 +118,7 @@ class Telemetry(Case):
         files = list((self.folder / "a.h5.parts").glob("telemetry-life-1-*.csv"))
         self.assertEqual(len(files), 1)
         first = files[0].read_text().splitlines()
-        self.run_job("a.h5", *RECORD)
+        self.run_job("a.h5", *RECORD, *LONG)
         with h5py.File(self.folder / "a.h5") as file:
             times = file["telemetry"][self.host("a.h5")]["time"][()]
         before = [float(line.split(",")[0]) for line in first[2:]]
