@@ -333,7 +333,7 @@ void CudaOps::prompt_attention(const AttentionArgs& args) {
             const std::size_t left = scratch_.size() - bytes;
             if (!batch_invariant_)
                 return launch_warpgroup_attention(halves, left, info_.multiprocessors, stream_);
-            if (launch_invariant_attention(halves, left, stream_)) return;
+            return launch_invariant_attention(halves, left, stream_);
         }
     }
 #endif

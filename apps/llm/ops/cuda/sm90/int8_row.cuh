@@ -197,7 +197,7 @@ __device__ __forceinline__ std::uint32_t rounded_bytes(const float* value, float
     return __byte_perm(__byte_perm(bits[0], bits[1], 0x0040), __byte_perm(bits[2], bits[3], 0x0040), 0x5410);
 }
 
-// What a block does with a row, from the loads on. normed: norm, of row `number`, instead of x.
+// What a block does with a row, from its loads on.
 template <int factors>
 class Int8Row {
   public:
@@ -211,7 +211,8 @@ class Int8Row {
         for (int j = 0; j < 1 << Columns::bits; ++j)
             weight_[j] = norm->weight[Columns::first(threadIdx.x) + j * Columns::distance];
     }
-    // row: shared memory of padded(columns) floats. Wait for earlier kernels.
+    // row: shared memory of padded(columns) floats. Both wait for earlier kernels. load_normed(): loads row `number`
+    // of the norm instead of x.
     __device__ __forceinline__ void load(const __half* x, float* row) const {
         wait_for_earlier_kernels();
         load_row<factors>(x, rotation_, signs_, row);

@@ -1,7 +1,9 @@
 #include "llm/ops/cuda/sm90/int8_vectors.h"
 
+#include <algorithm>
 #include <bit>
 
+#include "base/error.h"
 #include "llm/ops/cuda/sm90/int8_rows.h"
 #include "llm/ops/cuda/sm90/int8_vectors.cuh"
 

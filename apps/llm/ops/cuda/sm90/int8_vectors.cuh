@@ -385,8 +385,9 @@ __global__ void __launch_bounds__(vector_threads, 1)
         }
         float* const out = outputs.to_float(i);
         if (matmul.adds) {
-            const float added = (i == mine ? before : *out) + result;
-            *out = matmul.bias != nullptr ? added + matmul.bias[outputs.row(i)] : added;
+            // Rounded like a sum of what is stored, not fused with the product.
+            const float added = __fadd_rn(i == mine ? before : *out, result);
+            *out = matmul.bias != nullptr ? __fadd_rn(added, matmul.bias[outputs.row(i)]) : added;
         } else {
             *out = result;
         }

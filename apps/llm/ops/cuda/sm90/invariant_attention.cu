@@ -1,5 +1,6 @@
 // launch_invariant_attention(): a block has 128 rows of one KV head, a warp 16 of them, and all of the
 // context.
+#include "base/error.h"
 #include "llm/ops/cuda/attention_tiles.cuh"
 #include "llm/ops/cuda/sm90/invariant_rows.cuh"
 
@@ -19,15 +20,15 @@ struct InvariantShared {
     Piece piece;
 };
 
-// Grid: (KV heads, pieces).
+// Grid: (KV heads, pieces from first_piece on).
 template <int width>
 __global__ void __launch_bounds__(attention_threads, 1)
-    attend_invariantly(const __grid_constant__ AttentionArgs a) {
+    attend_invariantly(const __grid_constant__ AttentionArgs a, int first_piece) {
     extern __shared__ __align__(32) unsigned char memory[];
     auto& shared = *reinterpret_cast<InvariantShared<width>*>(memory);
     const int t = static_cast<int>(threadIdx.x), kv_head = static_cast<int>(blockIdx.x);
     if (t < 32) {
-        const Piece piece = find_piece<block_rows>(a, static_cast<int>(blockIdx.y), 2);
+        const Piece piece = find_piece<block_rows>(a, first_piece + static_cast<int>(blockIdx.y), 2);
         if (t == 0) shared.piece = piece;
     }
     clear_empty_rows(a, t, attention_threads, static_cast<int>(blockIdx.y * gridDim.x + blockIdx.x),
@@ -96,27 +97,33 @@ __global__ void __launch_bounds__(attention_threads, 1)
 }
 
 template <int width>
-void start(const AttentionArgs& args, int pieces, const Stream& stream) {
+void start(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream) {
     cuda_check(cudaFuncSetAttribute(attend_invariantly<width>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(sizeof(InvariantShared<width>))),
                "shared memory of the attention");
-    launch("attention of prompts", attend_invariantly<width>,
-           {args.kv_heads, attention_threads, sizeof(InvariantShared<width>), pieces}, stream, args);
+    // Each sequence needs at most one more piece than its share of the rows.
+    const int pieces = args.batch.rows * (args.heads / args.kv_heads) / block_rows + args.batch.sequences;
+    // Sums over earlier spans wait in scratch.
+    int each = pieces;
+    if (args.batch.max_context > span_tokens) {
+        const std::size_t piece_bytes =
+            sizeof(float) * block_rows * width * static_cast<std::size_t>(args.kv_heads);
+        each = static_cast<int>(min(scratch_bytes / piece_bytes, static_cast<std::size_t>(pieces)));
+        if (each == 0) throw DeviceError("attention needs more scratch memory");
+    }
+    for (int first = 0; first < pieces; first += each)
+        launch("attention of prompts", attend_invariantly<width>,
+               {args.kv_heads, attention_threads, sizeof(InvariantShared<width>), min(each, pieces - first)},
+               stream, args, first);
 }
 
 }  // namespace
 
-bool launch_invariant_attention(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream) {
-    // Each sequence needs at most one more piece than its share of the rows.
-    const int pieces = args.batch.rows * (args.heads / args.kv_heads) / block_rows + args.batch.sequences;
-    const std::size_t sums = std::size_t{block_rows} * static_cast<std::size_t>(args.head_dim) *
-                             static_cast<std::size_t>(pieces) * static_cast<std::size_t>(args.kv_heads);
-    if (args.batch.max_context > span_tokens && sums * sizeof(float) > scratch_bytes) return false;
+void launch_invariant_attention(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream) {
     if (args.head_dim == 64)
-        start<64>(args, pieces, stream);
+        start<64>(args, scratch_bytes, stream);
     else
-        start<128>(args, pieces, stream);
-    return true;
+        start<128>(args, scratch_bytes, stream);
 }
 
 }  // namespace voltpile::llm

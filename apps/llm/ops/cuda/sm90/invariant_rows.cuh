@@ -113,8 +113,8 @@ class InvariantRows {
         bool begins[2], passes[2];
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-            begins[r] = all_[r].largest == -INFINITY;
-            passes[r] = of_span_[r].largest == -INFINITY;
+            begins[r] = sees_nothing(all_[r]);
+            passes[r] = sees_nothing(of_span_[r]);
             if (begins[r])
                 all_[r] = of_span_[r];
             else if (!passes[r])
@@ -169,6 +169,10 @@ class InvariantRows {
     }
 
   private:
+    // NaN among the weights must not pass for that.
+    __device__ static bool sees_nothing(const SplitSum& sum) {
+        return sum.largest == -INFINITY && sum.total == 0;
+    }
     // pair[0] = the sum of the pairs, those that differ in the highest bit first.
     template <int half>
     __device__ __forceinline__ static void fold(float (&pair)[groups]) {
