@@ -4,11 +4,10 @@
 #include <unistd.h>
 
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <thread>
 
+#include "base/file_text.h"
 #include "base/kernel_files.h"
 
 namespace voltpile {
@@ -28,9 +27,7 @@ pid_t process_number(const std::string& name) {
 }
 
 bool file_contains(const std::filesystem::path& file, const std::string& text) {
-    std::ifstream in(file, std::ios::binary);
-    const std::string all{std::istreambuf_iterator<char>(in), {}};
-    return all.find(text) != std::string::npos;
+    return file_text(file).find(text) != std::string::npos;
 }
 
 }  // namespace
