@@ -71,7 +71,7 @@ class Launch(HopelessCase):
     def setUpClass(cls):
         super().setUpClass()
         cls.job = cls.rack.shared / "map.toml"
-        cls.job.write_text(map_job(x=60, y=40, steps=30000, range_points=40))
+        cls.job.write_text(map_job(x=120, y=80, steps=30000, range_points=40))
         cls.expected = cls.alone(cls.job, "reference.h5")
 
     def launch(self, *options, hosts=NODES, host="node1"):
@@ -107,7 +107,7 @@ class Launch(HopelessCase):
         self.assertEqual([node["name"] for node in evidence["nodes"] if not node["lost"]], ["node1", "node2"])
         for node in evidence["nodes"]:  # the lost one as well, until it was lost
             self.assertIn("cpu_percent", node["samples"][-1]["host"])
-        self.assertRegex(done.stdout, r"resuming: [\d,]+ of 2,400 points are done already")
+        self.assertRegex(done.stdout, r"resuming: [\d,]+ of 9,600 points are done already")
         self.assertEqual(self.left_on(["node1", "node2"]), [])
         self.assertIn("resuming: ", (logs / "attempt-2" / "rank-0.log").read_text())
 
@@ -221,7 +221,7 @@ class LaunchInSlurm(HopelessCase):
         self.check_hopeless("head", ["salloc", "-N3", "--ntasks-per-node=1", "--no-kill", VOLTPILE, "launch"])
 
     def test_continues_without_a_lost_node(self):
-        job = self.write("map.toml", map_job(x=60, y=40, steps=30000, range_points=40))
+        job = self.write("map.toml", map_job(x=120, y=80, steps=30000, range_points=40))
         self.result = self.rack.shared / "slurm.h5"
         command = ["salloc", "-N3", "--ntasks-per-node=1", "--no-kill", VOLTPILE, "launch", job, "--output", self.result]
         client = self.rack.start("head", command, env=SHARED_CORES, timeout=150)
