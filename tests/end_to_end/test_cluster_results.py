@@ -284,10 +284,10 @@ exec unshare --mount sh -c '
         self.assert_nothing_left()
 
     def test_stopped_and_resumed_with_some_of_the_hosts(self):
-        self.run_apart("--set", "run.time_limit_s=0.3", expect=STOPPED)
+        self.run_apart("--set", "run.time_limit_s=0.2", expect=STOPPED)
         kept = [len(self.parts_on(rank)) for rank in range(self.RANKS)]
         self.assertTrue(all(kept), kept)
-        out, _ = self.run_apart("--set", "run.time_limit_s=0.3", expect=STOPPED, ranks=2)  # without rank 2's disk
+        out, _ = self.run_apart("--set", "run.time_limit_s=0.1", expect=STOPPED, ranks=2)  # without rank 2's disk
         self.assertIn(f"resuming: {PART * (kept[0] + kept[1]):,} of 12,000", out)
         self.assertEqual(len(self.parts_on(2)), kept[2])
         # Now rank 2's parts are found again. Some of their points may have been computed elsewhere since.
