@@ -211,8 +211,8 @@ class Int8Row {
         for (int j = 0; j < 1 << Columns::bits; ++j)
             weight_[j] = norm->weight[Columns::first(threadIdx.x) + j * Columns::distance];
     }
-    // row: shared memory of padded(columns) floats. Both wait for earlier kernels. load_normed(): loads row `number`
-    // of the norm instead of x.
+    // row: shared memory of padded(columns) floats. Both wait for earlier kernels. load_normed(): loads row
+    // `number` of the norm instead of x.
     __device__ __forceinline__ void load(const __half* x, float* row) const {
         wait_for_earlier_kernels();
         load_row<factors>(x, rotation_, signs_, row);
