@@ -81,7 +81,9 @@ class Telemetry(Case):
             self.assertTrue((found.temperature_c == numpy.array([33, 34, 35, 36])).all())
             self.assertNotIn("energy_j", found)
             self.assertEqual(found.cpu_percent.dims, ("time",))
-            self.assertTrue((found.cpu_percent[1:] <= 100).all())
+            known = found.cpu_percent[1:].dropna("time")  # unknown if no tick of the clock passed between two samples
+            self.assertGreater(len(known), len(found.time) / 2)
+            self.assertTrue((known <= 100).all())
             self.assertGreater(found.host_memory_total_bytes[0], 2**28)
             self.assertTrue((found.memory_used_bytes == 2097152).all())
             self.assertEqual(found.host_memory_used_bytes.dims, ("time",))
