@@ -67,7 +67,7 @@ class Telemetry(Case):
         for gpu in self.node["gpus"]:
             gpu["power_w"] = 100
             del gpu["energy_j"]  # as before Volta: the energy is the integral of the power
-        out, _ = self.run_job("a.h5", *RECORD, *LONG)
+        out, _ = self.run_job("a.h5", *RECORD)
         energy, units = re.search(r"energy: (\S+) Wh by 4 GPUs, 400 W on average; (\S+) joules per", out).groups()
         self.assertIn(f" {energy} Wh", self.voltpile("show", "a.h5")[0])
         seconds = 3600 * float(energy) / 400
@@ -81,9 +81,7 @@ class Telemetry(Case):
             self.assertTrue((found.temperature_c == numpy.array([33, 34, 35, 36])).all())
             self.assertNotIn("energy_j", found)
             self.assertEqual(found.cpu_percent.dims, ("time",))
-            known = found.cpu_percent[1:].dropna("time")  # unknown if no tick of the clock passed between two samples
-            self.assertGreater(len(known), len(found.time) / 2)
-            self.assertTrue((known <= 100).all())
+            self.assertTrue((found.cpu_percent[1:] <= 100).all())
             self.assertGreater(found.host_memory_total_bytes[0], 2**28)
             self.assertTrue((found.memory_used_bytes == 2097152).all())
             self.assertEqual(found.host_memory_used_bytes.dims, ("time",))
