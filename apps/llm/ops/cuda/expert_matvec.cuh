@@ -123,13 +123,13 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
     const auto* x = static_cast<const std::uint8_t*>(format == WeightFormat::F16 ? args.x : args.scratch);
     const std::int64_t x_bytes = format == WeightFormat::F16 ? columns * 2 : quantized_row_bytes(columns);
     if (fused) {
-        const int slices = columns / 16, all = slices * args.rows * (gated ? 1 : routing.used);
-#pragma unroll 1
-        for (int i = static_cast<int>(threadIdx.x); i < all; i += matvec_threads) {
-            const int row = i / slices;
-            quantize_slice(static_cast<const __half*>(args.x) + static_cast<std::int64_t>(i) * 16, false,
-                           {shared_x + row * x_bytes, columns}, i - row * slices);
-        }
+        const int halves = columns / 16, all = halves * args.rows * (gated ? 1 : routing.used);
+        quantize_halves(static_cast<int>(threadIdx.x), matvec_threads, all, false, [&](int i) {
+            const int row = i / halves;
+            return HalfPlace{static_cast<const __half*>(args.x) + static_cast<std::int64_t>(i) * 16,
+                             {shared_x + row * x_bytes, columns},
+                             i - row * halves};
+        });
         __syncthreads();
         x = shared_x;
     }

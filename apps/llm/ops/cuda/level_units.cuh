@@ -72,7 +72,7 @@ struct FloatScaleBlock {
 };
 
 template <WeightFormat format>
-struct LevelUnits : CodeUnits<NibbleUnits> {
+struct LevelUnits : NibbleUnits {
     struct Raw {
         uint4 quants[4];
         uint4 scales;

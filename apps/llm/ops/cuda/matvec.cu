@@ -12,13 +12,14 @@ namespace {
 // Rows beyond `rows` repeat the last row.
 __global__ void quantize_rows(const __half* x, int columns, int rows, int padded_rows, std::uint8_t* out) {
     begin_after_earlier_kernels();
-    const int slices = columns / 16;
+    const int halves = columns / 16;
     const int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-    if (index >= padded_rows * slices) return;
-    const int row = index / slices, slice = index % slices;
-    const QuantizedRow to{out + row * quantized_row_bytes(columns), columns};
-    quantize_slice(x + static_cast<std::int64_t>(min(row, rows - 1)) * columns + slice * 16, false, to,
-                   slice);
+    quantize_halves(index, static_cast<int>(gridDim.x * blockDim.x), padded_rows * halves, false, [&](int i) {
+        const int row = i / halves, half = i % halves;
+        return HalfPlace{x + static_cast<std::int64_t>(min(row, rows - 1)) * columns + half * 16,
+                         {out + row * quantized_row_bytes(columns), columns},
+                         half};
+    });
 }
 
 // The same behind a norm. A block for each row.
@@ -32,8 +33,9 @@ __global__ void __launch_bounds__(256)
     of_row.run(norm, min(at, rows - 1), false, at < rows, sums, normed);
     __syncthreads();
     const QuantizedRow to{out + at * quantized_row_bytes(columns), columns};
-    for (int slice = static_cast<int>(threadIdx.x); slice < columns / 16; slice += 256)
-        quantize_slice(normed + 16 * slice, false, to, slice);
+    quantize_halves(static_cast<int>(threadIdx.x), 256, columns / 16, false, [&](int half) {
+        return HalfPlace{normed + 16 * half, to, half};
+    });
 }
 
 int groups_in(const MatmulArgs& args) {

@@ -8,109 +8,13 @@
 
 #include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/grids/table.cuh"
-#include "llm/ops/cuda/half.cuh"
 #include "llm/ops/cuda/matvec.h"
 #include "llm/ops/cuda/norm_row.cuh"
-#include "llm/ops/cuda/quantize.cuh"
 #include "llm/ops/cuda/sent_part.cuh"
-#include "llm/ops/cuda/units.cuh"
+#include "llm/ops/cuda/unit_product.cuh"
 #include "llm/ops/cuda/warp_sum.cuh"
 
 namespace voltpile::llm {
-
-// Adds the products of a unit of 4 weight rows with R rows of x to the sums.
-template <WeightFormat format>
-struct UnitProduct {
-    using U = Units<format>;
-    using Raw = typename U::Raw;
-    static constexpr int weights = 16 * U::slices;
-    static constexpr bool has_fractions = requires(const Raw& raw) { U::fractions(raw, 0, 0, 0); };
-
-    template <int R>
-    __device__ __forceinline__ static void add(float (&sum)[4 * R], const Raw& raw, const std::uint8_t* x,
-                                               int columns, int unit, int) {
-#pragma unroll
-        for (int n = 0; n < U::slices; ++n) {
-            int quants[4][4];
-            float scale[4], offset[4];
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-#pragma unroll
-                for (int i = 0; i < 4; ++i) quants[j][i] = U::quants(raw, j, n, i);
-                scale[j] = U::scale(raw, j, n);
-                offset[j] = U::offset(raw, j, n);
-            }
-            const int slice = unit * U::slices + n;
-#pragma unroll
-            for (int r = 0; r < R; ++r) {
-                const QuantizedRow row{const_cast<std::uint8_t*>(x) + r * quantized_row_bytes(columns),
-                                       columns};
-                const uint4 high = *reinterpret_cast<const uint4*>(row.high(slice));
-                const uint4 low = *reinterpret_cast<const uint4*>(row.low(slice));
-                const SliceScale s = *row.scale(slice);
-#pragma unroll
-                for (int j = 0; j < 4; ++j) {
-                    int dot = dot_slice(quants[j], high, low);
-                    if constexpr (has_fractions) {
-                        int fractions[4];
-#pragma unroll
-                        for (int i = 0; i < 4; ++i) fractions[i] = U::fractions(raw, j, n, i);
-                        dot += dot_fractions(fractions, high);
-                    }
-                    const float product = s.scale * static_cast<float>(dot);
-                    sum[j * R + r] = fmaf(scale[j], product, sum[j * R + r]);
-                    if (U::has_offset) sum[j * R + r] = fmaf(-offset[j], s.sum, sum[j * R + r]);
-                }
-            }
-        }
-    }
-    __device__ static Raw load(const DeviceMatrix& w, int group, int unit) {
-        return U::load(w, group, unit);
-    }
-};
-
-template <>
-struct UnitProduct<WeightFormat::F16> {
-    struct Raw {
-        uint4 halves[4];
-    };
-    static constexpr int weights = 8;
-
-    template <int R>
-    __device__ __forceinline__ static void add(float (&sum)[4 * R], const Raw& raw, const std::uint8_t* x,
-                                               int columns, int unit, int rows) {
-        float2 w[4][4];
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) w[j][i] = floats_of(word(raw.halves[j], i));
-        }
-#pragma unroll
-        for (int r = 0; r < R; ++r) {
-            // Rows beyond the last repeat it.
-            const std::int64_t row = min(r, rows - 1);
-            const uint4 values = reinterpret_cast<const uint4*>(x + row * columns * 2)[unit];
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const float2 v = floats_of(word(values, i));
-#pragma unroll
-                for (int j = 0; j < 4; ++j) {
-                    sum[j * R + r] = fmaf(w[j][i].x, v.x, sum[j * R + r]);
-                    sum[j * R + r] = fmaf(w[j][i].y, v.y, sum[j * R + r]);
-                }
-            }
-        }
-    }
-    __device__ static Raw load(const DeviceMatrix& w, int group, int unit) {
-        Raw raw;
-        const std::uint8_t* from =
-            w.quants + (static_cast<std::int64_t>(group) * 4 * w.columns + unit * 8) * 2;
-#pragma unroll
-        for (int j = 0; j < 4; ++j)
-            raw.halves[j] = stream16(from + static_cast<std::int64_t>(j) * w.columns * 2);
-        return raw;
-    }
-};
 
 // Adds the product of an output, and then its bias if there is one, to its sum. No other thread adds to it in
 // this kernel, so the order is fixed: the memory adds, because a thread that reads the sum would wait for it.
@@ -126,6 +30,24 @@ __device__ __forceinline__ float sum_of_split(const float* parts, int stride, in
     for (int s = 0; s < 8; ++s)
         if (s < split) sum += parts[s * stride];
     return sum;
+}
+
+template <WeightFormat format>
+constexpr UnitBytes unit_bytes = info(format).gpu.unit;
+
+// Returns the matrix that a group of w is, but for its number of rows. columns: of w.
+template <WeightFormat format>
+__device__ __forceinline__ DeviceMatrix matrix_of_group(const DeviceMatrix& w, int columns, int group) {
+    constexpr UnitBytes bytes = unit_bytes<format>;
+    const std::int64_t units = static_cast<std::int64_t>(group) * rows_in_group * (columns / 32);
+    const std::int64_t blocks = static_cast<std::int64_t>(group) * rows_in_group * (columns / 256);
+    DeviceMatrix of_group = w;
+    of_group.columns = columns;
+    of_group.quants += units * bytes.quants;
+    of_group.high += units * bytes.high;
+    of_group.scales += units * bytes.scales;
+    of_group.super += blocks * bytes.super;
+    return of_group;
 }
 
 struct MatvecStep {
@@ -170,8 +92,9 @@ __global__ void VOLTPILE_REGISTERS((MatvecShape<format, R>::registers)) matvec(c
     const int sets = (groups + slots - 1) / slots;
     const int stride = static_cast<int>(gridDim.x);
 
+    // Returns true if the next step is one of another group or matrix.
     const auto next = [&](MatvecStep& at) {
-        if (++at.chunk < chunks_each) return;
+        if (++at.chunk < chunks_each) return false;
         at.chunk = 0;
         if (gated && at.pass == 0) {
             at.pass = 1;
@@ -179,24 +102,47 @@ __global__ void VOLTPILE_REGISTERS((MatvecShape<format, R>::registers)) matvec(c
             at.pass = 0;
             at.set += stride;
         }
+        return true;
     };
     const auto matrix_of = [&](int group) {
         return (args.matrices > 1 && group >= args.first_group[1]) +
                (args.matrices > 2 && group >= args.first_group[2]);
     };
     const auto unit_of = [&](const MatvecStep& at) { return (member + at.chunk * split) * 32 + lane; };
-    const auto load = [&](const MatvecStep& at, typename Product::Raw& raw) {
-        const int group = at.set * slots + slot, unit = unit_of(at);
-        if (at.set >= sets || group >= groups || unit >= units) return;
-        const int m = gated ? at.pass : matrix_of(group);
-        raw = Product::load(args.matrix[m], gated ? group : group - args.first_group[m], unit);
+    const auto group_at = [&](const MatvecStep& at) { return at.set * slots + slot; };
+
+    MatvecStep ahead{static_cast<int>(blockIdx.x), 0, 0};
+    MatvecStep at = ahead;
+    const auto matrix_at = [&](int group) { return gated ? ahead.pass : matrix_of(group); };
+    const auto group_in = [&](int m, int group) { return gated ? group : group - args.first_group[m]; };
+    // The matrix that the group of `ahead` is, so that loads need few instructions. With one row of x the
+    // preparation of x needs the registers, and each load finds its place among all groups.
+    constexpr bool keeps_group = R > 1;
+    DeviceMatrix of_group;
+    const auto keep_group = [&] {
+        if constexpr (keeps_group) {
+            const int group = min(group_at(ahead), groups - 1), m = matrix_at(group);
+            of_group = matrix_of_group<format>(args.matrix[m], columns, group_in(m, group));
+        }
+    };
+    const auto load = [&](typename Product::Raw& raw) {
+        const int group = group_at(ahead), unit = unit_of(ahead);
+        if (ahead.set >= sets || group >= groups || unit >= units) return;
+        if constexpr (keeps_group) {
+            raw = Product::load(of_group, 0, unit);
+        } else {
+            const int m = matrix_at(group);
+            raw = Product::load(args.matrix[m], group_in(m, group), unit);
+        }
+    };
+    const auto go_on = [&] {
+        if (next(ahead)) keep_group();
     };
 
     typename Product::Raw raw[depth];
-    MatvecStep ahead{static_cast<int>(blockIdx.x), 0, 0};
-    MatvecStep at = ahead;
+    keep_group();
 #pragma unroll
-    for (int d = 0; d < depth; ++d, next(ahead)) load(ahead, raw[d]);
+    for (int d = 0; d < depth; ++d, go_on()) load(raw[d]);
     bring_grid<format>(args.matrix[0].format);
     // A product beside the next one lets that one begin as soon as x is complete.
     const auto wait_for_x = [&] {
@@ -223,9 +169,9 @@ __global__ void VOLTPILE_REGISTERS((MatvecShape<format, R>::registers)) matvec(c
         }
         if constexpr (!half) {
             const bool fresh = args.beside_last && args.norm.x == nullptr;
-#pragma unroll 1
-            for (int slice = static_cast<int>(threadIdx.x); slice < columns / 16; slice += matvec_threads)
-                quantize_slice(halves + 16 * slice, fresh, {shared_x, columns}, slice);
+            quantize_halves(static_cast<int>(threadIdx.x), matvec_threads, columns / 16, fresh, [&](int i) {
+                return HalfPlace{halves + 16 * i, {shared_x, columns}, i};
+            });
             __syncthreads();
         }
         x = shared_x;
@@ -267,11 +213,10 @@ __global__ void VOLTPILE_REGISTERS((MatvecShape<format, R>::registers)) matvec(c
 #pragma unroll
         for (int d = 0; d < depth; ++d) {
             if (at.set >= sets) continue;
-            if (at.set * slots + slot < groups && unit_of(at) < units) {
+            if (group_at(at) < groups && unit_of(at) < units)
                 Product::template add<R>(sum, raw[d], x, columns, unit_of(at), args.rows);
-            }
-            load(ahead, raw[d]);
-            next(ahead);
+            load(raw[d]);
+            go_on();
             if (at.chunk + 1 == chunks_each) {
                 constexpr int lanes = 32 / values;
                 const float total = sum_over_warp(sum, lane);

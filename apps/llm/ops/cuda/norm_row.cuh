@@ -21,7 +21,7 @@ class RowNorm {
     }
 
     // Writes the normed row to shared memory, 16-byte aligned, complete after a barrier. fresh: as for
-    // quantize_slice(). writes: whether this block also writes norm.out, and reports a sum that is not
+    // quantize_halves(). writes: whether this block also writes norm.out, and reports a sum that is not
     // finite. sums: shared memory of 32 floats. All threads call it.
     __device__ __forceinline__ void run(const NormArgs& norm, int row, bool fresh, bool writes, float* sums,
                                         void* shared) const {

@@ -78,11 +78,33 @@ __device__ inline std::uint32_t two_low_bits(std::uint32_t two, int n, int i) {
 __device__ inline std::uint32_t third_bits(std::uint32_t high, int n, int i) {
     return moved_bits<2>(high, 2 * i + n) & 0x04040404u;
 }
-__device__ inline std::uint32_t fifth_bits(std::uint32_t high, int n, int i) {
-    return moved_bits<4>(high, 2 * i + n) & 0x10101010u;
+// The two functions below are instructions that the compiler does not see through: it would compute each word
+// from the higher bits again instead of once what words share.
+template <std::uint32_t mask>
+__device__ inline std::uint32_t shared_bits(std::uint32_t v) {
+    std::uint32_t bits;
+    asm("and.b32 %0, %1, %2;" : "=r"(bits) : "r"(v), "n"(mask));
+    return bits;
 }
-__device__ inline std::uint32_t sixth_bits(std::uint32_t high, int n, int i) {
-    return moved_bits<4>(high, 4 * (i % 2) + 2 * n) & 0x30303030u;
+// Returns the low bits below `above`, the higher bits of the quants in their places, of which only those
+// count.
+__device__ inline std::uint32_t low_bits_below(std::uint32_t above, const uint4& quants, int n, int i) {
+    constexpr int choice = 0xe2;  // the bits of the first number where the second one is 1, else of the third
+    std::uint32_t bits;
+    asm("lop3.b32 %0, %1, %2, %3, %4;"
+        : "=r"(bits)
+        : "r"(word(quants, i) >> (4 * n)), "n"(0x0f0f0f0f), "r"(above), "n"(choice));
+    return bits;
+}
+// Words i and i + 2 share what is computed of `high`.
+__device__ inline std::uint32_t five_bits(const uint4& quants, std::uint32_t high, int n, int i) {
+    const std::uint32_t fifth = shared_bits<0x11111111u>(high >> (2 * (i % 2) + n));
+    return low_bits_below(i < 2 ? fifth << 4 : fifth, quants, n, i);
+}
+// Words i and i + 1 do.
+__device__ inline std::uint32_t six_bits(const uint4& quants, std::uint32_t high, int n, int i) {
+    const std::uint32_t sixth = shared_bits<0x33333333u>(high >> (2 * n));
+    return low_bits_below(i % 2 == 0 ? sixth << 4 : sixth, quants, n, i);
 }
 
 // Looks up four codes of 4 bits, the low 16 bits of v, in a table of 16 bytes: those of codes 0 to 3, 4 to 7,

@@ -6,15 +6,17 @@
 
 namespace voltpile::llm {
 
-// Units of 4 rows at once, for matrix-vector products. A lane's unit has `slices` slices of 16 weights.
-//   quants(raw, j, n, i): word i of row j, slice n: 4 quants as int8
+// Units of 4 rows at once, for matrix-vector products. A lane's unit has `halves` halves of 16 weights, and
+// each half a scale, or both the same one (scales = 1).
+//   quants(raw, j, n, i): word i of row j, half n: 4 quants as int8
 //   fractions(raw, j, n, i): if the format has them, as many fractions of these, in 1/256, as int8
-//   scale(raw, j, n), offset(raw, j, n): weight = scale * (quant + fraction) - offset
+//   scale(raw, j, n), and offset(raw, j, n) if the format has offsets:
+//   weight = scale * (quant + fraction - zero) - offset
 template <WeightFormat>
 struct Units;
 
 struct UnitIndex {
-    static constexpr int slices = 2;
+    static constexpr int halves = 2, scales = 1, zero = 0;
     __device__ static std::int64_t unit_index(const DeviceMatrix& w, int group, int unit) {
         return static_cast<std::int64_t>(group) * (w.columns / 32) + unit;
     }
@@ -25,7 +27,6 @@ struct UnitIndex {
 
 // The common part of the formats that store their low 4 bits as nibbles.
 struct NibbleUnits : UnitIndex {
-    static constexpr bool has_offset = true;
     __device__ static void load_quants(uint4 (&quants)[4], const DeviceMatrix& w, int group, int unit) {
         const int row_bytes = w.columns / 2;
         const std::uint8_t* from = w.quants + static_cast<std::int64_t>(group) * 4 * row_bytes + unit * 16;
@@ -36,7 +37,7 @@ struct NibbleUnits : UnitIndex {
 
 // The common part of the formats that store their low 2 bits in pairs of words.
 struct PairUnits : UnitIndex {
-    static constexpr bool has_offset = true;
+    static constexpr int scales = 2;
     __device__ static void load_quants(uint4 (&quants)[2], const DeviceMatrix& w, int group, int unit) {
         const std::uint8_t* from = w.quants + unit_index(w, group, unit) * 32;
         quants[0] = stream16(from);
@@ -63,18 +64,9 @@ struct HalfScaleUnits : NibbleUnits {
     __device__ static float scale(const Raw& raw, int j, int) { return half_in(raw.scales, j); }
 };
 
-// The common part of formats whose nibbles are codes for a table. Nibbles: NibbleUnits or derived from it.
+// The common part of IQ4_NL and IQ4_XS. Nibbles: NibbleUnits or derived from it.
 template <class Nibbles>
-struct CodeUnits : Nibbles {
-    static constexpr bool has_offset = false;
-    template <class R>
-    __device__ static float offset(const R&, int, int) {
-        return 0;
-    }
-};
-
-template <class Nibbles>
-struct Iq4Units : CodeUnits<Nibbles> {
+struct Iq4Units : Nibbles {
     template <class R>
     __device__ static int quants(const R& raw, int j, int n, int i) {
         return static_cast<int>(iq4_values(codes_of(raw.quants[j], n, i)));

@@ -29,7 +29,7 @@ struct FileBlock<WeightFormat::IQ1_M> : Iq1Block<WeightFormat::IQ1_M> {};
 
 template <>
 struct Units<WeightFormat::IQ1_S> : UnitIndex {
-    static constexpr bool has_offset = false;
+    static constexpr int scales = 2;
     struct Raw {
         uint4 indices;
         uint2 high, super;
@@ -49,7 +49,6 @@ struct Units<WeightFormat::IQ1_S> : UnitIndex {
     __device__ static float scale(const Raw& raw, int j, int n) {
         return half_in(raw.super, j) * iq2_factor(raw.scales >> (8 * j + 4 * n));
     }
-    __device__ static float offset(const Raw&, int, int) { return 0; }
 };
 
 template <>

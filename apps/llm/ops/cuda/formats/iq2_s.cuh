@@ -17,6 +17,7 @@ struct FileBlock<WeightFormat::IQ2_S> : GridBlock<WeightFormat::IQ2_S> {};
 
 template <>
 struct Units<WeightFormat::IQ2_S> : GridUnits<1> {
+    static constexpr int scales = 2;
     __device__ static int quants(const Raw& raw, int j, int n, int i) {
         const int g = 2 * n + i / 2;
         const std::uint32_t offset = iq2_offset(word(raw.indices[0], j), word(raw.rest, j / 2), j % 2, g);

@@ -27,7 +27,7 @@ __device__ inline float half_of_exponent(std::uint32_t e) {
 }
 
 template <>
-struct Units<WeightFormat::MXFP4> : CodeUnits<NibbleUnits> {
+struct Units<WeightFormat::MXFP4> : NibbleUnits {
     struct Raw {
         uint4 quants[4];
         std::uint32_t exponents;

@@ -31,6 +31,7 @@ struct FileBlock<WeightFormat::Q3_K> {
 
 template <>
 struct Units<WeightFormat::Q3_K> : PairUnits {
+    static constexpr int zero = 4;
     struct Raw {
         uint4 quants[2];
         uint4 high;
@@ -50,7 +51,6 @@ struct Units<WeightFormat::Q3_K> : PairUnits {
         return static_cast<int>(pairs(raw, j, n, i) | third_bits(word(raw.high, j), n, i));
     }
     __device__ static float scale(const Raw& raw, int j, int n) { return scale_of_half(raw, j, n); }
-    __device__ static float offset(const Raw& raw, int j, int n) { return 4 * scale(raw, j, n); }
 };
 
 template <>

@@ -18,10 +18,10 @@ struct FileBlock<WeightFormat::Q4_0> {
 
 template <>
 struct Units<WeightFormat::Q4_0> : HalfScaleUnits {
+    static constexpr int zero = 8;
     __device__ static int quants(const Raw& raw, int j, int n, int i) {
         return static_cast<int>(low_bits(raw.quants[j], n, i));
     }
-    __device__ static float offset(const Raw& raw, int j, int) { return 8 * half_in(raw.scales, j); }
 };
 
 template <>

@@ -32,6 +32,7 @@ struct FileBlock<WeightFormat::Q6_K> {
 
 template <>
 struct Units<WeightFormat::Q6_K> : NibbleUnits {
+    static constexpr int scales = 2, zero = 32;
     struct Raw {
         uint4 quants[4];
         uint4 high[2];
@@ -49,11 +50,9 @@ struct Units<WeightFormat::Q6_K> : NibbleUnits {
         return raw;
     }
     __device__ static int quants(const Raw& raw, int j, int n, int i) {
-        return static_cast<int>(low_bits(raw.quants[j], n, i) |
-                                sixth_bits(word(raw.high[j / 2], j % 2 * 2 + i / 2), n, i));
+        return static_cast<int>(six_bits(raw.quants[j], word(raw.high[j / 2], j % 2 * 2 + i / 2), n, i));
     }
     __device__ static float scale(const Raw& raw, int j, int n) { return scale_of_half(raw, j, n); }
-    __device__ static float offset(const Raw& raw, int j, int n) { return 32 * scale(raw, j, n); }
 };
 
 template <>
@@ -71,9 +70,7 @@ struct RowUnit<WeightFormat::Q6_K> {
                 reinterpret_cast<const __half*>(w.super)[index.super]};
     }
     __device__ __forceinline__ static auto bytes(const Raw& raw) {
-        return [&](int n, int i) {
-            return low_bits(raw.quants, n, i) | sixth_bits(word(raw.high, i / 2), n, i);
-        };
+        return [&](int n, int i) { return six_bits(raw.quants, word(raw.high, i / 2), n, i); };
     }
     __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
         eight_of_bytes<32>(row_scale_of_half(raw, q), q, bytes(raw), out);

@@ -18,8 +18,7 @@ struct FileBlock<WeightFormat::Q8_0> {
 
 template <>
 struct Units<WeightFormat::Q8_0> {
-    static constexpr int slices = 1;
-    static constexpr bool has_offset = false;
+    static constexpr int halves = 1, scales = 1, zero = 0;
     struct Raw {
         uint4 quants[4];
         uint2 scales;
@@ -37,9 +36,6 @@ struct Units<WeightFormat::Q8_0> {
     }
     __device__ static float scale(const Raw& raw, int j, int) {
         return half_in(raw.scales, j);
-    }
-    __device__ static float offset(const Raw&, int, int) {
-        return 0;
     }
 };
 

@@ -11,7 +11,6 @@ namespace voltpile::llm {
 // The common part. words: uint4 of the indices of 4 rows.
 template <int words>
 struct GridUnits : UnitIndex {
-    static constexpr bool has_offset = false;
     struct Raw {
         uint4 indices[words];
         uint4 signs;
@@ -27,9 +26,6 @@ struct GridUnits : UnitIndex {
         raw.rest = stream8(w.scales + index * 8);
         raw.super = stream8(w.super + super_index(w, group, unit) * 8);
         return raw;
-    }
-    __device__ static float offset(const Raw&, int, int) {
-        return 0;
     }
 };
 
