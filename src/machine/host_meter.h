@@ -16,7 +16,8 @@ class HostMeter {
     // The file systems may be copies, for tests. sys: by default what sys_folder() says.
     explicit HostMeter(std::filesystem::path proc = "/proc", std::filesystem::path sys = sys_folder());
 
-    // Rates are averages since the previous call; the first call has none.
+    // Rates are averages since the previous call; the first call has none. A call within a tick of the kernel's
+    // clock, in which no core's time has been counted, has the load of the processor of the one before.
     HostReading read();
 
   private:
@@ -30,6 +31,7 @@ class HostMeter {
     std::filesystem::path proc_, sys_;
     ProcessorSensors sensors_;
     std::optional<Counters> before_;
+    std::optional<double> cpu_percent_;  // the last one that was known
 };
 
 }  // namespace voltpile

@@ -67,7 +67,7 @@ class Telemetry(Case):
         for gpu in self.node["gpus"]:
             gpu["power_w"] = 100
             del gpu["energy_j"]  # as before Volta: the energy is the integral of the power
-        out, _ = self.run_job("a.h5", *RECORD)
+        out, _ = self.run_job("a.h5", *RECORD, *LONG)
         energy, units = re.search(r"energy: (\S+) Wh by 4 GPUs, 400 W on average; (\S+) joules per", out).groups()
         self.assertIn(f" {energy} Wh", self.voltpile("show", "a.h5")[0])
         seconds = 3600 * float(energy) / 400

@@ -201,6 +201,7 @@ TEST(HostMeter, ReadsProcAndSys) {
     EXPECT_DOUBLE_EQ(second.cpu_percent.value_or(-1), 30);
     EXPECT_GT(second.network_received_bytes_per_s.value_or(-1), 0);
     EXPECT_EQ(second.network_sent_bytes_per_s, 0);
+    EXPECT_DOUBLE_EQ(meter.read().cpu_percent.value_or(-1), 30) << "no tick later";
     // The kernel lets the time of waiting for disks fall when a core that waited goes on.
     write_file(top / "proc/stat", "cpu  140 0 60 860 30 0 0 0 0 0\n");
     EXPECT_DOUBLE_EQ(meter.read().cpu_percent.value_or(-1), 100);
