@@ -9,10 +9,10 @@ VOLTPILE_FOR_ALL_OPS(OpsHeadsTest);
 
 // Shapes with columns and outputs that are no multiples of a tile, and one head's shape in DeepSeek V2.
 TEST_P(OpsHeadsTest, MultipliesEachHeadWithItsMatrix) {
-    struct Shape {
+    struct HeadShape {
         std::int64_t heads, inputs, outputs;
     };
-    for (const Shape shape : {Shape{1, 8, 5}, {3, 24, 40}, {4, 128, 512}, {2, 512, 128}})
+    for (const HeadShape shape : {HeadShape{1, 8, 5}, {3, 24, 40}, {4, 128, 512}, {2, 512, 128}})
         for (const std::int64_t rows : {1, 2, 7, 16, 33}) {
             const std::int64_t stride = shape.inputs + 3, to_stride = shape.outputs + 2;
             const std::int64_t columns = 5 + shape.heads * stride, to_columns = 1 + shape.heads * to_stride;

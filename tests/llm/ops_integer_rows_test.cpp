@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t all_rows = 20;
 
-struct Shape {
+struct RowShape {
     const char* name;
     std::vector<std::int64_t> outputs;  // of each matrix
     bool gated;
@@ -21,7 +21,7 @@ class OpsIntegerRowsTest : public OpsTest {
   protected:
     // The matrices of a shape, and 20 rows of x.
     struct Product {
-        Shape shape;
+        RowShape shape;
         Side side;
         std::vector<std::vector<std::byte>> bytes;
         std::vector<float> x;
@@ -53,7 +53,7 @@ class OpsIntegerRowsTest : public OpsTest {
             return side.down(out);
         }
     };
-    Product product(const Shape& shape) {
+    Product product(const RowShape& shape) {
         Product p{shape, Side(GetParam().make()), {}, normals(all_rows * shape.columns), nullptr};
         std::vector<MatrixSource> sources;
         p.bytes.reserve(shape.outputs.size());
@@ -81,12 +81,12 @@ INSTANTIATE_TEST_SUITE_P(Gpu, OpsIntegerRowsTest, testing::Values(gpu_ops_maker(
 // Matrices that end within eight rows; more weights than a block takes at once; and rows of x that a block
 // cannot round, or of which it can hold fewer than four.
 TEST_P(OpsIntegerRowsTest, FewRowsHaveTheBitsOfMany) {
-    for (const Shape& shape :
-         {Shape{"one matrix", {200}, false, 1280}, Shape{"three matrices", {264, 40, 45}, false, 768},
-          Shape{"gate and up", {150, 150}, true, 1280}, Shape{"few columns", {90}, false, 96},
-          Shape{"few outputs", {5}, false, 4096}, Shape{"many outputs", {34000}, false, 128},
-          Shape{"many gates", {17000, 17000}, true, 64}, Shape{"wide rows", {72}, false, 10240},
-          Shape{"wider rows", {24, 24}, false, 18432}, Shape{"the widest rows", {24}, false, 36864}}) {
+    for (const RowShape& shape :
+         {RowShape{"one matrix", {200}, false, 1280}, RowShape{"three matrices", {264, 40, 45}, false, 768},
+          RowShape{"gate and up", {150, 150}, true, 1280}, RowShape{"few columns", {90}, false, 96},
+          RowShape{"few outputs", {5}, false, 4096}, RowShape{"many outputs", {34000}, false, 128},
+          RowShape{"many gates", {17000, 17000}, true, 64}, RowShape{"wide rows", {72}, false, 10240},
+          RowShape{"wider rows", {24, 24}, false, 18432}, RowShape{"the widest rows", {24}, false, 36864}}) {
         SCOPED_TRACE(shape.name);
         Product p = product(shape);
         const auto all = p.multiply(0, all_rows);

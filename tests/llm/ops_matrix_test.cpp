@@ -6,14 +6,14 @@ namespace {
 class OpsMatrixTest : public OpsTest {};
 VOLTPILE_FOR_ALL_OPS(OpsMatrixTest);
 
-struct Shape {
+struct MatrixShape {
     std::int64_t rows, weights, columns;
 };
 
 // Odd sizes wherever the format allows them: columns are whole blocks, some beyond 1024.
-std::vector<Shape> shapes(WeightFormat format) {
+std::vector<MatrixShape> shapes(WeightFormat format) {
     const auto block = static_cast<std::int64_t>(block_size(format));
-    std::vector<Shape> all;
+    std::vector<MatrixShape> all;
     for (const std::int64_t rows : {1, 2, 3, 5, 7, 8, 13, 33, 70}) all.push_back({rows, 37, 5 * 256});
     all.push_back({1, 73, block});  // so many that errors of 8-bit activations come near their mean
     all.push_back({9, 3, 3 * block});
@@ -28,7 +28,7 @@ std::vector<Shape> shapes(WeightFormat format) {
 
 TEST_P(OpsMatrixTest, MultipliesEveryFormatAndManySizes) {
     for (const WeightFormatInfo& entry : kWeightFormats) {
-        for (const Shape& shape : shapes(entry.format)) {
+        for (const MatrixShape& shape : shapes(entry.format)) {
             SCOPED_TRACE(std::string(entry.name) + ", " + std::to_string(shape.rows) + " rows, " +
                          std::to_string(shape.columns) + " columns");
             const auto w = weights(entry.format, shape.weights, shape.columns);

@@ -110,6 +110,11 @@ class Mixture final : public FeedForwardPart {
         const HiddenRows gated{buffers.of_experts->data(), x.out.rows * settings_.used, gate_->rows()};
         RmsNorm done = x;
         done.done = true;
+        if (!shared_ && host_ == nullptr && !adapted(batch)) {
+            ops.norm_route_gated(x, settings_, batch, routing, *gate_, *up_, activation_, gated);
+            ops.sum_experts(gated, *down_, routing, out);
+            return;
+        }
         ops.norm_route(x, settings_, batch, routing, router_adapters_.get());
         std::function<void()> shared;
         if (shared_)
@@ -125,6 +130,9 @@ class Mixture final : public FeedForwardPart {
     }
 
   private:
+    bool adapted(const BatchView& batch) const {
+        return batch.adapter != nullptr && (router_adapters_ || gate_up_adapters_ || down_adapters_);
+    }
     ExpertLayer expert_layer() const {
         return {gate_.get(),         up_.get(), down_.get(), activation_, gate_up_adapters_.get(),
                 down_adapters_.get()};

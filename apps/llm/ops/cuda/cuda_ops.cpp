@@ -244,10 +244,17 @@ class CudaOps final : public CudaRowOps {
     }
     void norm_route(const RmsNorm& x, const RouterSettings& settings, const BatchView& batch,
                     const Routing& to, const AdapterWeights* adapters) override {
-        const bool late = !x.done && x.weight != nullptr && x.delta.data == nullptr &&
-                          expert_product_.norms_in_router(x.out, batch, adapters);
-        if (!late) return Ops::norm_route(x, settings, batch, to, adapters);
+        if (!norms_in_router(x, batch, adapters)) return Ops::norm_route(x, settings, batch, to, adapters);
         expert_product_.route(x.out, settings, batch, to, adapters, norm_args(x));
+    }
+    void norm_route_gated(const RmsNorm& x, const RouterSettings& settings, const BatchView& batch,
+                          const Routing& to, const ExpertWeights& gate, const ExpertWeights& up,
+                          Activation activation, HiddenRows out) override {
+        const bool late =
+            norms_in_router(x, batch, nullptr) &&
+            expert_product_.choose_and_run_gated(x.out, norm_args(x), settings, batch, to,
+                                                 cuda(gate).matrices(), cuda(up).matrices(), activation, out);
+        if (!late) Ops::norm_route_gated(x, settings, batch, to, gate, up, activation, out);
     }
     void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
                        Activation activation, const Routing& routing, const float* added,
@@ -283,6 +290,10 @@ class CudaOps final : public CudaRowOps {
     SentinelReport take_sentinel() override;
 
   private:
+    bool norms_in_router(const RmsNorm& x, const BatchView& batch, const AdapterWeights* adapters) const {
+        return !x.done && x.weight != nullptr && x.delta.data == nullptr &&
+               expert_product_.norms_in_router(x.out, batch, adapters);
+    }
     // Whether a product of these matrices computes the norm.
     bool norms_late(const RmsNorm& x, std::span<const WeightMatrix* const> weights, bool gated) const {
         return !x.done && x.weight != nullptr &&

@@ -65,23 +65,18 @@ __device__ unsigned best_groups(const unsigned (&order)[each], const RouterSetti
     return chosen;
 }
 
-// A warp chooses the experts of a row, of at most 32 * each. Lane k < used returns the k-th as in
-// Routing::expert.
+// An expert of a row, as in Routing::expert and Routing::weight.
+struct ChosenExpert {
+    int expert = -1;
+    float weight = 0;
+};
+
+// A warp chooses the experts of a row, of at most 32 * each. Lane k < used returns the k-th. logits: of the
+// row, written by another kernel or before a barrier of several blocks. held: Routing::experts.
 template <int each>
-__device__ int choose_of_row(const float* logits, const RouterSettings& s, bool empty, int row,
-                             const Routing& to) {
+__device__ ChosenExpert chosen_of_row(const float* logits, const RouterSettings& s, bool empty, int held) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    const std::int64_t place = static_cast<std::int64_t>(row) * s.used + lane;
-    if (to.shared != nullptr && lane == 0)
-        to.shared[row] = s.shared_gate != nullptr ? sigmoid(__ldcg(logits + s.experts)) : 1.0f;
-    if (empty) {
-        if (lane < s.used) {
-            to.expert[place] = -1;
-            to.place[place] = -1;
-            to.weight[place] = 0;
-        }
-        return -1;
-    }
+    if (empty) return {};
     // The lane's experts are lane, lane + 32...; order 0: there is no such one, or it has been chosen. A
     // sigmoid router has scores in place of logits.
     float logit[each];
@@ -139,15 +134,26 @@ __device__ int choose_of_row(const float* logits, const RouterSettings& s, bool 
     }
     all = sum_of_warp(all);
     if (s.sigmoid) all = s.normalized ? all + 1e-20f : 1.0f;
-    if (lane >= s.used) return -1;
+    if (lane >= s.used) return {};
     mine -= s.held_begin;
-    if (mine < 0 || mine >= to.experts) {
-        mine = -1;
-        to.place[place] = -1;
+    return {mine < 0 || mine >= held ? -1 : mine, weight / all * s.scale};
+}
+
+// The same, and writes them. Returns what Routing::expert has for lane k < used.
+template <int each>
+__device__ int choose_of_row(const float* logits, const RouterSettings& s, bool empty, int row,
+                             const Routing& to) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    if (to.shared != nullptr && lane == 0)
+        to.shared[row] = s.shared_gate != nullptr ? sigmoid(__ldcg(logits + s.experts)) : 1.0f;
+    const ChosenExpert chosen = chosen_of_row<each>(logits, s, empty, to.experts);
+    if (lane < s.used) {
+        const std::int64_t place = static_cast<std::int64_t>(row) * s.used + lane;
+        to.expert[place] = chosen.expert;
+        to.weight[place] = chosen.weight;
+        if (chosen.expert < 0) to.place[place] = -1;
     }
-    to.expert[place] = mine;
-    to.weight[place] = weight / all * s.scale;
-    return mine;
+    return chosen.expert;
 }
 
 }  // namespace voltpile::llm

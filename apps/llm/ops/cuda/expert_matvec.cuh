@@ -4,6 +4,7 @@
 // units ahead of their use.
 #pragma once
 
+#include "llm/ops/cuda/expert_choice.cuh"
 #include "llm/ops/cuda/expert_pieces.cuh"
 #include "llm/ops/cuda/matvec.cuh"
 
@@ -18,6 +19,56 @@ struct ExpertPairs {
     float weight[expert_matvec_pairs];
 };
 
+template <bool gated>
+__device__ __forceinline__ void find_shifts(const ExpertArgs& args, ExpertPairs& pairs, int i) {
+    const int e = pairs.expert[i];
+#pragma unroll
+    for (int m = 0; m < (gated ? 2 : 1); ++m) pairs.shift[m][i] = e < 0 ? 0 : shift_of(args.matrix[m], e);
+}
+
+// Chooses the experts of all rows, a warp those of one row after the other, and sorts them.
+__device__ inline void choose_pairs(const ExpertArgs& args, ExpertPairs& pairs) {
+    const ExpertChoice& choice = args.choice;
+    const int used = args.routing.used, count = args.rows * used, i = static_cast<int>(threadIdx.x);
+    for (int row = i / 32; row < args.rows; row += matvec_threads / 32) {
+        const ChosenExpert chosen = chosen_of_row<most_chosen_in_product / 32>(
+            choice.logits + static_cast<std::int64_t>(row) * choice.settings.experts, choice.settings,
+            choice.sequence[row] < 0, args.routing.experts);
+        if (i % 32 >= used) continue;
+        pairs.expert[row * used + i % 32] = chosen.expert;
+        pairs.weight[row * used + i % 32] = chosen.weight;
+    }
+    __syncthreads();
+    if (i >= count) return;
+    const int e = pairs.expert[i];
+    int place = 0;
+    for (int other = 0; other < count; ++other) {
+        const int of = pairs.expert[other];
+        if (of >= 0 && (of < e || (of == e && other < i))) ++place;
+    }
+    pairs.place[i] = e < 0 ? -1 : place;
+    pairs.x_row[i] = i / used;
+    find_shifts<true>(args, pairs, i);
+}
+
+// Writes what choose_pairs() found, visible to the whole GPU behind a barrier of the block.
+__device__ inline void store_routing(const Routing& to, const ExpertPairs& pairs, int count) {
+    const int i = static_cast<int>(threadIdx.x);
+    if (i < count) {
+        to.expert[i] = pairs.expert[i];
+        to.weight[i] = pairs.weight[i];
+        to.place[i] = pairs.place[i];
+        if (pairs.place[i] >= 0) to.row[pairs.place[i]] = pairs.x_row[i];
+    }
+    for (int e = i; e <= to.experts; e += matvec_threads) {
+        int lower = 0;
+        for (int other = 0; other < count; ++other)
+            lower += pairs.expert[other] >= 0 && pairs.expert[other] < e ? 1 : 0;
+        to.begin[e] = lower;
+    }
+    __threadfence();
+}
+
 // Reads past the L1 cache, because down products read before they wait (early_launch.cuh).
 template <bool gated>
 __device__ void find_pairs(const ExpertArgs& args, ExpertPairs& pairs) {
@@ -30,8 +81,7 @@ __device__ void find_pairs(const ExpertArgs& args, ExpertPairs& pairs) {
     pairs.x_row[i] = gated ? i / args.routing.used : place;
     pairs.expert[i] = e;
     pairs.weight[i] = __ldcg(args.routing.weight + i);
-#pragma unroll
-    for (int m = 0; m < (gated ? 2 : 1); ++m) pairs.shift[m][i] = e < 0 ? 0 : shift_of(args.matrix[m], e);
+    find_shifts<gated>(args, pairs, i);
 }
 
 template <WeightFormat format, bool gated, bool fused>
@@ -59,9 +109,14 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
     bring_grid<format>(args.matrix[0].first.format);
     // The gated product lets others begin when the routing is complete. So the other product, which comes
     // after it, knows its experts at once, and brings the first weights while the gated product still runs.
+    const bool chooses = gated && begins_early && args.choice.logits != nullptr;
     if constexpr (gated) wait_for_earlier_kernels();
-    let_next_kernel_begin();
-    find_pairs<gated>(args, pairs);
+    if (chooses) {
+        choose_pairs(args, pairs);
+    } else {
+        let_next_kernel_begin();
+        find_pairs<gated>(args, pairs);
+    }
     __syncthreads();
 
     // An item: `index` is its pair or row. The same results of all rows are adjacent, because rows may share
@@ -118,6 +173,13 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
     Step at = ahead;
 #pragma unroll
     for (int d = 0; d < depth; ++d, next(ahead)) load(ahead, raw[d]);
+    if (chooses) {
+        if (blockIdx.x == 0) {
+            store_routing(routing, pairs, args.rows * routing.used);
+            __syncthreads();
+        }
+        let_next_kernel_begin();
+    }
     if constexpr (!gated) wait_for_earlier_kernels();
 
     const auto* x = static_cast<const std::uint8_t*>(format == WeightFormat::F16 ? args.x : args.scratch);

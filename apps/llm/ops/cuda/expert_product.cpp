@@ -68,28 +68,55 @@ bool CudaExpertProduct::norms_in_router(HiddenRows x, const BatchView& batch,
            router_takes_norm(static_cast<int>(x.rows), static_cast<int>(x.columns));
 }
 
-void CudaExpertProduct::run_gated(HiddenRows x, const ExpertMatrices& gate, const ExpertMatrices& up,
-                                  Activation activation, const Routing& routing, const float* added,
-                                  HiddenRows out) {
-    if (x.rows == 0) return;
+ExpertArgs CudaExpertProduct::gated_args(HiddenRows x, const ExpertMatrices& gate, const ExpertMatrices& up,
+                                         Activation activation, const Routing& routing,
+                                         HiddenRows out) const {
     ExpertArgs args;
     args.matrix[0] = gate;
     args.matrix[1] = up;
     if (args.matrix[0].first.format != args.matrix[1].first.format)
         throw DeviceError("GPUs have no products with experts whose gate and up differ in format");
     args.gated = true;
-    args.added = added;
     args.activation = activation;
     args.routing = routing;
     args.rows = static_cast<int>(x.rows);
     args.out = out.data;
     args.out_columns = static_cast<int>(out.columns);
     args.limit = limit_;
+    return args;
+}
+
+void CudaExpertProduct::run_gated(HiddenRows x, const ExpertMatrices& gate, const ExpertMatrices& up,
+                                  Activation activation, const Routing& routing, const float* added,
+                                  HiddenRows out) {
+    if (x.rows == 0) return;
+    ExpertArgs args = gated_args(x, gate, up, activation, routing, out);
+    args.added = added;
     std::size_t used = 0;
     args.x = padded_columns(x, args.matrix[0].first.columns, scratch_, used, stream_);
     if (by_vectors(args)) return multiply_vectors(args, used);
     args.tiles = (args.matrix[0].first.rows + gated_tile_columns - 1) / gated_tile_columns;
     launch_expert_tiles(args, multiprocessors_, stream_);
+}
+
+bool CudaExpertProduct::choose_and_run_gated(HiddenRows x, const NormArgs& norm,
+                                             const RouterSettings& settings, const BatchView& batch,
+                                             const Routing& to, const ExpertMatrices& gate,
+                                             const ExpertMatrices& up, Activation activation,
+                                             HiddenRows out) {
+    ExpertArgs args = gated_args(x, gate, up, activation, to, out);
+    if (x.rows == 0 || to.shared != nullptr || !chooses_in_product(settings.experts) ||
+        x.columns != args.matrix[0].first.columns || !by_vectors(args))
+        return false;
+    const std::size_t logits = static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(settings.experts),
+                      logits_bytes = (logits * sizeof(float) + 255) / 256 * 256;
+    if (logits_bytes > scratch_.size()) needs_scratch();
+    auto* const scratch = reinterpret_cast<float*>(scratch_.data());
+    launch_router_logits(norm, args.rows, static_cast<int>(x.columns), settings, scratch, stream_);
+    args.choice = {scratch, settings, batch.sequence};
+    args.x = x.data;
+    multiply_vectors(args, logits_bytes);
+    return true;
 }
 
 void CudaExpertProduct::sum(HiddenRows x, const ExpertMatrices& down, const Routing& routing, FloatRows out) {

@@ -54,9 +54,16 @@ class CudaExpertProduct {
     bool norms_in_router(HiddenRows x, const BatchView& batch, const AdapterWeights* adapters) const;
     void run_gated(HiddenRows x, const ExpertMatrices& gate, const ExpertMatrices& up, Activation activation,
                    const Routing& routing, const float* added, HiddenRows out);
+    // Ops::norm_route_gated, if it may be done where norms_in_router(): the products choose the experts.
+    // Returns false if they do not, and has then done nothing.
+    bool choose_and_run_gated(HiddenRows x, const NormArgs& norm, const RouterSettings& settings,
+                              const BatchView& batch, const Routing& to, const ExpertMatrices& gate,
+                              const ExpertMatrices& up, Activation activation, HiddenRows out);
     void sum(HiddenRows x, const ExpertMatrices& down, const Routing& routing, FloatRows out);
 
   private:
+    ExpertArgs gated_args(HiddenRows x, const ExpertMatrices& gate, const ExpertMatrices& up,
+                          Activation activation, const Routing& routing, HiddenRows out) const;
     bool by_vectors(const ExpertArgs& args) const;
     void multiply_vectors(ExpertArgs& args, std::size_t used);
     void sum_of_tiles(ExpertArgs& args, std::size_t used, FloatRows out);

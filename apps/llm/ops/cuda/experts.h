@@ -39,11 +39,27 @@ void launch_route(const void* x, const NormArgs& norm, int rows, int columns, co
                   int* counter, const Stream& stream);
 bool router_takes_norm(int rows, int columns);
 
+// The logits of a router and how they choose: (rows, experts) in GPU memory. sequence: BatchView::sequence.
+struct ExpertChoice {
+    const float* logits = nullptr;
+    RouterSettings settings;
+    const std::int32_t* sequence = nullptr;
+};
+constexpr int most_chosen_in_product = 128;  // experts among which a product chooses
+// Whether products choose among so many experts: on GPUs whose kernels begin early (early_launch.cuh).
+bool chooses_in_product(int experts);
+// Writes the logits of norm.x where router_takes_norm(), without a shared expert.
+void launch_router_logits(const NormArgs& norm, int rows, int columns, const RouterSettings& settings,
+                          float* logits, const Stream& stream);
+
 struct ExpertArgs {
     ExpertMatrices matrix[2];  // gate and up if gated, otherwise down
     bool gated = false;
     Activation activation = Activation::Silu;
     Routing routing;
+    // Gated matrix-vector products: if there are logits, the kernel chooses the experts, of at most
+    // most_chosen_in_product, and writes `routing`.
+    ExpertChoice choice;
     // Gated: fp32 (pairs, 2 * rows of a matrix), added to the products with gate and then up; nullptr:
     // nothing.
     const float* added = nullptr;

@@ -273,6 +273,11 @@ __device__ void normed_logits(const NormArgs& norm, const RouterSettings& s, int
     store_logits<4, 1, 1>(rows_of_matrix, rows_of_x, outputs, columns, rows, logits);
 }
 
+__global__ void __launch_bounds__(logit_threads)
+    logits_behind_norm(NormArgs norm, RouterSettings s, int columns, int rows, float* logits) {
+    normed_logits(norm, s, s.experts, columns, rows, logits);
+}
+
 // All of it for few rows: the block that comes last chooses and sorts. counter: 0; the kernel leaves 0.
 // normed: `norm` computes the rows, and x is not used.
 template <int width, int each, bool normed>
@@ -345,6 +350,15 @@ void launch_route(const void* x, const NormArgs& norm, int rows, int columns, co
     const auto run = columns % 4 == 0 ? route<4> : route<1>;
     run(static_cast<const __half*>(x), norm, rows, columns, settings, batch, to, adapters, logits, counter,
         stream);
+}
+void launch_router_logits(const NormArgs& norm, int rows, int columns, const RouterSettings& settings,
+                          float* logits, const Stream& stream) {
+    const auto bytes = static_cast<std::size_t>(normed_route_bytes(columns));
+    launch_early("router", logits_behind_norm, {settings.experts, logit_threads, bytes, rows}, stream, norm,
+                 settings, columns, rows, logits);
+}
+bool chooses_in_product(int experts) {
+    return device_launches_early() && experts <= most_chosen_in_product;
 }
 bool router_takes_norm(int rows, int columns) {
     return rows <= few_rows && columns % 32 == 0 && normed_route_bytes(columns) <= most_normed_route_bytes;
