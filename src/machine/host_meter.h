@@ -16,8 +16,8 @@ class HostMeter {
     // The file systems may be copies, for tests. sys: by default what sys_folder() says.
     explicit HostMeter(std::filesystem::path proc = "/proc", std::filesystem::path sys = sys_folder());
 
-    // Rates are averages since the previous call; the first call has none. A call within a tick of the kernel's
-    // clock, in which no core's time has been counted, has the load of the processor of the one before.
+    // Rates are averages since the previous call; the first call has none. While the kernel has counted no
+    // time of any core since then (it counts ticks), the processor's load is that of the previous call.
     HostReading read();
 
   private:

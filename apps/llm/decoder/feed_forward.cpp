@@ -110,11 +110,10 @@ class Mixture final : public FeedForwardPart {
         const HiddenRows gated{buffers.of_experts->data(), x.out.rows * settings_.used, gate_->rows()};
         RmsNorm done = x;
         done.done = true;
-        if (!shared_ && host_ == nullptr && !adapted(batch)) {
+        const bool gated_too =
+            !shared_ && host_ == nullptr && !adapted(batch) &&
             ops.norm_route_gated(x, settings_, batch, routing, *gate_, *up_, activation_, gated);
-            ops.sum_experts(gated, *down_, routing, out);
-            return;
-        }
+        if (gated_too) return ops.sum_experts(gated, *down_, routing, out);
         ops.norm_route(x, settings_, batch, routing, router_adapters_.get());
         std::function<void()> shared;
         if (shared_)

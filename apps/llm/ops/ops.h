@@ -287,19 +287,20 @@ class Ops {
                                Activation activation, const Routing& routing, const float* added,
                                HiddenRows out) = 0;
 
-    // norm_route without adapters, and then gated_experts of x.out without anything added. GPUs may choose
-    // the experts of few rows in the products.
-    virtual void norm_route_gated(const RmsNorm& x, const RouterSettings& settings, const BatchView& batch,
-                                  const Routing& to, const ExpertWeights& gate, const ExpertWeights& up,
-                                  Activation activation, HiddenRows out) {
-        norm_route(x, settings, batch, to, nullptr);
-        gated_experts(x.out, gate, up, activation, to, nullptr, out);
+    // norm_route without adapters, and then gated_experts of x.out without anything added. Returns false, and
+    // does nothing, if that is no faster than one after the other; for few rows it is on GPUs whose products
+    // choose the experts.
+    virtual bool norm_route_gated(const RmsNorm& /*x*/, const RouterSettings& /*settings*/,
+                                  const BatchView& /*batch*/, const Routing& /*to*/,
+                                  const ExpertWeights& /*gate*/, const ExpertWeights& /*up*/,
+                                  Activation /*activation*/, HiddenRows /*out*/) {
+        return false;
     }
 
     // out[r, j] = sum_k weight[r, k] * (sum_c x[place[r, k], c] * w[e][j, c] + bias[e, j]), e = expert[r, k],
     // in the order of k. If routing.shared, adds shared[r] times the former out[r, j]; if routing.adds, adds
-    // all of it to the former out[r, j]. x: as gated_experts leaves it, which has been called with the same
-    // routing.
+    // all of it to the former out[r, j]. x: as gated_experts or norm_route_gated leaves it, which has been
+    // called with the same routing.
     virtual void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing,
                              FloatRows out) = 0;
 

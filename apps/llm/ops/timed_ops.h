@@ -161,13 +161,14 @@ class TimedOps final : public Ops {
         if (timed())
             mark(fmt::format("gated experts {} x 2 x {} x {}", gate.count(), gate.rows(), gate.columns()));
     }
-    void norm_route_gated(const RmsNorm& x, const RouterSettings& settings, const BatchView& batch,
+    bool norm_route_gated(const RmsNorm& x, const RouterSettings& settings, const BatchView& batch,
                           const Routing& to, const ExpertWeights& gate, const ExpertWeights& up,
                           Activation activation, HiddenRows out) override {
-        ops_.norm_route_gated(x, settings, batch, to, gate, up, activation, out);
-        if (timed())
+        const bool done = ops_.norm_route_gated(x, settings, batch, to, gate, up, activation, out);
+        if (done && timed())
             mark(fmt::format("router and gated experts {} x 2 x {} x {}", gate.count(), gate.rows(),
                              gate.columns()));
+        return done;
     }
     void sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing,
                      FloatRows out) override {

@@ -247,14 +247,13 @@ class CudaOps final : public CudaRowOps {
         if (!norms_in_router(x, batch, adapters)) return Ops::norm_route(x, settings, batch, to, adapters);
         expert_product_.route(x.out, settings, batch, to, adapters, norm_args(x));
     }
-    void norm_route_gated(const RmsNorm& x, const RouterSettings& settings, const BatchView& batch,
+    bool norm_route_gated(const RmsNorm& x, const RouterSettings& settings, const BatchView& batch,
                           const Routing& to, const ExpertWeights& gate, const ExpertWeights& up,
                           Activation activation, HiddenRows out) override {
-        const bool late =
-            norms_in_router(x, batch, nullptr) &&
-            expert_product_.choose_and_run_gated(x.out, norm_args(x), settings, batch, to,
-                                                 cuda(gate).matrices(), cuda(up).matrices(), activation, out);
-        if (!late) Ops::norm_route_gated(x, settings, batch, to, gate, up, activation, out);
+        return norms_in_router(x, batch, nullptr) &&
+               expert_product_.choose_and_run_gated(x.out, norm_args(x), settings, batch, to,
+                                                    cuda(gate).matrices(), cuda(up).matrices(), activation,
+                                                    out);
     }
     void gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
                        Activation activation, const Routing& routing, const float* added,

@@ -27,7 +27,8 @@ constexpr bool begins_early = false;
 // next one begins, so the next one may read it without waiting, but past the L1 cache, which may hold old
 // numbers. A kernel that does not wait before its work has to wait before it ends, because later kernels wait
 // only for it. This relies on GPUs of compute capability 9.0, where a wait returns once the writes of earlier
-// kernels are in the L2 cache; the PTX manual does not promise it.
+// kernels are in the L2 cache; the PTX manual does not promise it. A gated product that chooses the experts
+// itself lets the next kernel begin when it has written the routing, behind a fence.
 __device__ __forceinline__ void let_next_kernel_begin() {
     if constexpr (begins_early) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }

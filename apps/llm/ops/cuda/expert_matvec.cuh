@@ -26,7 +26,7 @@ __device__ __forceinline__ void find_shifts(const ExpertArgs& args, ExpertPairs&
     for (int m = 0; m < (gated ? 2 : 1); ++m) pairs.shift[m][i] = e < 0 ? 0 : shift_of(args.matrix[m], e);
 }
 
-// Chooses the experts of all rows, a warp those of one row after the other, and sorts them.
+// Chooses the experts of all rows, each warp those of a row, and sorts the pairs.
 __device__ inline void choose_pairs(const ExpertArgs& args, ExpertPairs& pairs) {
     const ExpertChoice& choice = args.choice;
     const int used = args.routing.used, count = args.rows * used, i = static_cast<int>(threadIdx.x);

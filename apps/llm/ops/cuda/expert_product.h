@@ -54,8 +54,8 @@ class CudaExpertProduct {
     bool norms_in_router(HiddenRows x, const BatchView& batch, const AdapterWeights* adapters) const;
     void run_gated(HiddenRows x, const ExpertMatrices& gate, const ExpertMatrices& up, Activation activation,
                    const Routing& routing, const float* added, HiddenRows out);
-    // Ops::norm_route_gated, if it may be done where norms_in_router(): the products choose the experts.
-    // Returns false if they do not, and has then done nothing.
+    // Ops::norm_route_gated, only if norms_in_router(). Returns false, and does nothing, if the product
+    // cannot choose the experts.
     bool choose_and_run_gated(HiddenRows x, const NormArgs& norm, const RouterSettings& settings,
                               const BatchView& batch, const Routing& to, const ExpertMatrices& gate,
                               const ExpertMatrices& up, Activation activation, HiddenRows out);

@@ -39,14 +39,16 @@ void launch_route(const void* x, const NormArgs& norm, int rows, int columns, co
                   int* counter, const Stream& stream);
 bool router_takes_norm(int rows, int columns);
 
-// The logits of a router and how they choose: (rows, experts) in GPU memory. sequence: BatchView::sequence.
+// What a product chooses experts by. logits: of all experts of the router (rows, experts), in GPU memory;
+// nullptr: it does not choose. sequence: BatchView::sequence.
 struct ExpertChoice {
     const float* logits = nullptr;
     RouterSettings settings;
     const std::int32_t* sequence = nullptr;
 };
-constexpr int most_chosen_in_product = 128;  // experts among which a product chooses
-// Whether products choose among so many experts: on GPUs whose kernels begin early (early_launch.cuh).
+constexpr int most_chosen_in_product = 128;  // experts of the router
+// Returns true if products can choose among `experts` experts: on GPUs whose kernels begin early
+// (early_launch.cuh).
 bool chooses_in_product(int experts);
 // Writes the logits of norm.x where router_takes_norm(), without a shared expert.
 void launch_router_logits(const NormArgs& norm, int rows, int columns, const RouterSettings& settings,

@@ -35,7 +35,7 @@ __device__ __forceinline__ float sum_of_split(const float* parts, int stride, in
 template <WeightFormat format>
 constexpr UnitBytes unit_bytes = info(format).gpu.unit;
 
-// Returns the matrix that a group of w is, but for its number of rows. columns: of w.
+// Returns w moved to begin at a group; `rows` keeps its value. columns: of w.
 template <WeightFormat format>
 __device__ __forceinline__ DeviceMatrix matrix_of_group(const DeviceMatrix& w, int columns, int group) {
     constexpr UnitBytes bytes = unit_bytes<format>;

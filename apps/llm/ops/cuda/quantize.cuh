@@ -79,15 +79,16 @@ __device__ __forceinline__ void quantize_half(const uint4 (&raw)[2], bool inside
     of_unit.sum_of_half[half % 2] = sum;
 }
 
-// Quantizes the halves first, first + stride, and so on below `halves` of a block's rows. All threads of
-// whole warps call it; `first` is that of the thread, and adjacent for adjacent ones. of(half) returns where
-// its 16 numbers are, 16-byte aligned, and the row and half that they go to. fresh: past the L1 cache, where
-// a kernel that does not wait for earlier ones (MatmulArgs::beside_last) could find old numbers.
+// Where the 16 numbers of a half are, 16-byte aligned, and the row and half that they go to.
 struct HalfPlace {
     const __half* from;
     QuantizedRow to;
     int half;
 };
+// Quantizes the halves first, first + stride, and so on below `halves`. All threads of whole warps call it;
+// `first` is that of the thread, and adjacent for adjacent ones. of(half) returns the place of a half. fresh:
+// past the L1 cache, where a kernel that does not wait for earlier ones (MatmulArgs::beside_last) could find
+// old numbers.
 template <class Place>
 __device__ __forceinline__ void quantize_halves(int first, int stride, int halves, bool fresh,
                                                 const Place& of) {

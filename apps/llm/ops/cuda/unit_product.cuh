@@ -14,6 +14,8 @@ struct UnitProduct {
     static constexpr int weights = 16 * U::halves;
     static constexpr bool has_fractions = requires(const Raw& raw) { U::fractions(raw, 0, 0, 0); };
     static constexpr bool has_offset = requires(const Raw& raw) { U::offset(raw, 0, 0); };
+    static_assert(U::halves == 2 || (U::scales == 1 && U::zero == 0 && !has_offset),
+                  "the sums of x are those of the halves of a unit of 32");
 
     // Adds the products of the unit with R rows of x to the sums, of which sum[j * R + r] is that of weight
     // row j and row r. x: R rows as quantize.cuh stores them.

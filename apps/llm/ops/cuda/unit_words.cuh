@@ -78,6 +78,13 @@ __device__ inline std::uint32_t two_low_bits(std::uint32_t two, int n, int i) {
 __device__ inline std::uint32_t third_bits(std::uint32_t high, int n, int i) {
     return moved_bits<2>(high, 2 * i + n) & 0x04040404u;
 }
+__device__ inline std::uint32_t fifth_bits(std::uint32_t high, int n, int i) {
+    return moved_bits<4>(high, 2 * i + n) & 0x10101010u;
+}
+__device__ inline std::uint32_t sixth_bits(std::uint32_t high, int n, int i) {
+    return moved_bits<4>(high, 4 * (i % 2) + 2 * n) & 0x30303030u;
+}
+
 // The two functions below are instructions that the compiler does not see through: it would compute each word
 // from the higher bits again instead of once what words share.
 template <std::uint32_t mask>
@@ -86,8 +93,7 @@ __device__ inline std::uint32_t shared_bits(std::uint32_t v) {
     asm("and.b32 %0, %1, %2;" : "=r"(bits) : "r"(v), "n"(mask));
     return bits;
 }
-// Returns the low bits below `above`, the higher bits of the quants in their places, of which only those
-// count.
+// Returns the low bits of the quants and, from `above`, the four higher bits of each byte.
 __device__ inline std::uint32_t low_bits_below(std::uint32_t above, const uint4& quants, int n, int i) {
     constexpr int choice = 0xe2;  // the bits of the first number where the second one is 1, else of the third
     std::uint32_t bits;
@@ -96,13 +102,14 @@ __device__ inline std::uint32_t low_bits_below(std::uint32_t above, const uint4&
         : "r"(word(quants, i) >> (4 * n)), "n"(0x0f0f0f0f), "r"(above), "n"(choice));
     return bits;
 }
-// Words i and i + 2 share what is computed of `high`.
-__device__ inline std::uint32_t five_bits(const uint4& quants, std::uint32_t high, int n, int i) {
+// Return the quants of word i in half n of the unit, for callers that need all words: with fewer instructions
+// and more registers than fifth_bits() and sixth_bits(), because words i and i + 2 (five bits) or i and i + 1
+// (six) share what is computed from `high`.
+__device__ inline std::uint32_t five_bits_of_all(const uint4& quants, std::uint32_t high, int n, int i) {
     const std::uint32_t fifth = shared_bits<0x11111111u>(high >> (2 * (i % 2) + n));
     return low_bits_below(i < 2 ? fifth << 4 : fifth, quants, n, i);
 }
-// Words i and i + 1 do.
-__device__ inline std::uint32_t six_bits(const uint4& quants, std::uint32_t high, int n, int i) {
+__device__ inline std::uint32_t six_bits_of_all(const uint4& quants, std::uint32_t high, int n, int i) {
     const std::uint32_t sixth = shared_bits<0x33333333u>(high >> (2 * n));
     return low_bits_below(i % 2 == 0 ? sixth << 4 : sixth, quants, n, i);
 }

@@ -37,7 +37,7 @@ struct Units<WeightFormat::Q5_1> : NibbleUnits {
         return raw;
     }
     __device__ static int quants(const Raw& raw, int j, int n, int i) {
-        return static_cast<int>(five_bits(raw.quants[j], word(raw.high, j), n, i));
+        return static_cast<int>(five_bits_of_all(raw.quants[j], word(raw.high, j), n, i));
     }
     __device__ static float scale(const Raw& raw, int j, int) { return floats_of(word(raw.scales, j)).x; }
     __device__ static float offset(const Raw& raw, int j, int) { return -floats_of(word(raw.scales, j)).y; }
@@ -56,7 +56,7 @@ struct RowUnit<WeightFormat::Q5_1> {
                 reinterpret_cast<const __half2*>(w.scales)[index.unit]};
     }
     __device__ __forceinline__ static auto bytes(const Raw& raw) {
-        return [&](int n, int i) { return five_bits(raw.quants, raw.high, n, i); };
+        return [&](int n, int i) { return low_bits(raw.quants, n, i) | fifth_bits(raw.high, n, i); };
     }
     __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
         const float2 of = __half22float2(raw.scale_and_min);

@@ -23,7 +23,7 @@ struct Units<WeightFormat::Q5_K> : Units<WeightFormat::Q4_K> {
         return raw;
     }
     __device__ static int quants(const Raw& raw, int j, int n, int i) {
-        return static_cast<int>(five_bits(raw.quants[j], word(raw.high, j), n, i));
+        return static_cast<int>(five_bits_of_all(raw.quants[j], word(raw.high, j), n, i));
     }
 };
 
@@ -42,7 +42,7 @@ struct RowUnit<WeightFormat::Q5_K> {
         return raw;
     }
     __device__ __forceinline__ static auto bytes(const Raw& raw) {
-        return [&](int n, int i) { return five_bits(raw.quants, raw.high, n, i); };
+        return [&](int n, int i) { return low_bits(raw.quants, n, i) | fifth_bits(raw.high, n, i); };
     }
     __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
         eight_above_min(RowUnit<WeightFormat::Q4_K>::scale_and_min(raw), q, bytes(raw), out);

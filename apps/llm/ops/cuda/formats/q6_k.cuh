@@ -50,7 +50,8 @@ struct Units<WeightFormat::Q6_K> : NibbleUnits {
         return raw;
     }
     __device__ static int quants(const Raw& raw, int j, int n, int i) {
-        return static_cast<int>(six_bits(raw.quants[j], word(raw.high[j / 2], j % 2 * 2 + i / 2), n, i));
+        return static_cast<int>(
+            six_bits_of_all(raw.quants[j], word(raw.high[j / 2], j % 2 * 2 + i / 2), n, i));
     }
     __device__ static float scale(const Raw& raw, int j, int n) { return scale_of_half(raw, j, n); }
 };
@@ -70,7 +71,9 @@ struct RowUnit<WeightFormat::Q6_K> {
                 reinterpret_cast<const __half*>(w.super)[index.super]};
     }
     __device__ __forceinline__ static auto bytes(const Raw& raw) {
-        return [&](int n, int i) { return six_bits(raw.quants, word(raw.high, i / 2), n, i); };
+        return [&](int n, int i) {
+            return low_bits(raw.quants, n, i) | sixth_bits(word(raw.high, i / 2), n, i);
+        };
     }
     __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
         eight_of_bytes<32>(row_scale_of_half(raw, q), q, bytes(raw), out);
