@@ -80,6 +80,7 @@ std::unique_ptr<PartFolder> open_result(const std::filesystem::path& result, con
 
 ShardEnd finish_shard(PartFolder& folder, const std::filesystem::path& result, const ResultLayout& layout,
                       const Provenance& provenance, const PlanRecord* plan) {
+    bool written = false;
     try {
         if (!named_parts(folder.path()).contains(layout.whole())) {
             check_not_taken_over(folder.life());
@@ -89,13 +90,14 @@ ShardEnd finish_shard(PartFolder& folder, const std::filesystem::path& result, c
         if (!lock) return ShardEnd::OtherIsWriting;
         if (const auto scan = scan_all(folder, result, layout)) {
             consolidate(folder.life(), layout, scan->parts, provenance, plan);
+            written = true;
             folder.remove();
         }
     } catch (const FileError&) {
         // The run that has finished has removed the parts, and with them this run's life.
         if (!is_complete(result, layout)) throw;
     }
-    return ShardEnd::ResultIsThere;
+    return written ? ShardEnd::ResultWritten : ShardEnd::OtherHasWritten;
 }
 
 }  // namespace voltpile

@@ -23,14 +23,15 @@ std::unique_ptr<PartFolder> open_result(const std::filesystem::path& result, con
 // parts. Only warns if it cannot.
 void remove_left_over_parts(const std::filesystem::path& result, const ResultLayout& layout);
 
-// Writes the result once the parts of all shards exist, which is so only for the last shard to finish, and
-// removes the part folder.
+// What finish_shard() found or did.
 enum class ShardEnd {
-    OthersToCome,    // parts of other shards are missing
-    OtherIsWriting,  // another shard is writing the result
-    ResultIsThere,   // written by this run or by another shard
+    OthersToCome,     // parts of other shards are missing
+    OtherIsWriting,   // another shard is writing the result
+    OtherHasWritten,  // another shard has written the result
+    ResultWritten,    // by this run
 };
-// Call it when all parts of this shard are committed. Throws FileError; all parts stay.
+// Writes the result if the parts of all shards are committed, and removes the part folder. Call it when all
+// parts of this shard are committed. Throws FileError; all parts stay.
 ShardEnd finish_shard(PartFolder& folder, const std::filesystem::path& result, const ResultLayout& layout,
                       const Provenance& provenance, const PlanRecord* plan = nullptr);
 

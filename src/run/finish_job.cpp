@@ -89,12 +89,13 @@ class Finish {
         ShardEnd end{};
         kept_if_it_fails([&] { end = finish_shard(stores_.folder(), result_, layout_, provenance, &plan); });
         forced_stop_.disarm();
-        if (end == ShardEnd::ResultIsThere) return print_result(result_);
+        if (end == ShardEnd::ResultWritten) return print_result(result_);
         const double share = 100.0 * static_cast<double>(shard.interval(layout_.point_count()).size()) /
                              static_cast<double>(layout_.point_count());
         fmt::print("{} is done ({:.3g} % of the sweep); {}\n", shard.text(), share,
-                   end == ShardEnd::OthersToCome ? "the last one to finish writes the result"
-                                                 : "another one is writing the result");
+                   end == ShardEnd::OthersToCome     ? "the last one to finish writes the result"
+                   : end == ShardEnd::OtherIsWriting ? "another one is writing the result"
+                                                     : "another one has written the result");
     }
 
     ExitCode stop() {

@@ -61,7 +61,7 @@ TEST_F(Shards, LastOfSimultaneousShardsWritesTheResult) {
     for (int i : {2, 0, 3, 1}) {
         compute(*shards[static_cast<std::size_t>(i)], shards[static_cast<std::size_t>(i)]->interval());
         EXPECT_EQ(finish(*shards[static_cast<std::size_t>(i)]),
-                  i == 1 ? ShardEnd::ResultIsThere : ShardEnd::OthersToCome);
+                  i == 1 ? ShardEnd::ResultWritten : ShardEnd::OthersToCome);
     }
     expect_finished();
     EXPECT_EQ(open_result(result, layout, false, claim(3, 4)), nullptr);
@@ -72,7 +72,7 @@ TEST_F(Shards, MayOutnumberThePoints) {
     for (int i = 0; i < 5; ++i) {
         const auto shard = open(i, 5);
         if (!shard->interval().empty()) compute(*shard, shard->interval());
-        EXPECT_EQ(finish(*shard) == ShardEnd::ResultIsThere, i == 4);
+        EXPECT_EQ(finish(*shard) == ShardEnd::ResultWritten, i == 4);
     }
     expect_finished();
 }
@@ -141,7 +141,7 @@ TEST_F(Shards, AnyShardConsolidatesAfterAKill) {
         compute(*shard, shard->interval());  // without ending the shard
     }
     const auto any = open(0, 2);
-    EXPECT_EQ(finish(*any), ShardEnd::ResultIsThere);
+    EXPECT_EQ(finish(*any), ShardEnd::ResultWritten);
     expect_finished();
 }
 
@@ -154,8 +154,8 @@ TEST_F(Shards, OnlyOneConsolidates) {
         EXPECT_EQ(finish(*second), ShardEnd::OtherIsWriting);
         EXPECT_FALSE(std::filesystem::exists(result));
     }
-    EXPECT_EQ(finish(*second), ShardEnd::ResultIsThere);
-    EXPECT_EQ(finish(*first), ShardEnd::ResultIsThere);  // it finds the result
+    EXPECT_EQ(finish(*second), ShardEnd::ResultWritten);
+    EXPECT_EQ(finish(*first), ShardEnd::OtherHasWritten);
     expect_finished();
 }
 
@@ -171,7 +171,7 @@ TEST_F(Shards, NameTheShardOfADamagedPart) {
     EXPECT_NE(message.find("run again: --shard 1/3"), std::string::npos) << message;
     const auto again = open(1, 3);
     compute(*again, {30, 60});
-    EXPECT_EQ(finish(*again), ShardEnd::ResultIsThere);
+    EXPECT_EQ(finish(*again), ShardEnd::ResultWritten);
     expect_finished();
 }
 
