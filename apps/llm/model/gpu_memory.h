@@ -10,7 +10,7 @@
 
 namespace voltpile::llm {
 
-// The bytes of an allocation among others (SlabMemory).
+// Returns `bytes` rounded up to the alignment of pieces of one allocation (SlabMemory, scratch memory).
 constexpr std::size_t gpu_piece_bytes(std::size_t bytes) {
     return (bytes + 255) / 256 * 256;
 }

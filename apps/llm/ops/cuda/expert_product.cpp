@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "llm/model/gpu_memory.h"
 #include "llm/ops/cuda/adapter_product.h"
 #include "llm/ops/cuda/loader.h"
 #include "llm/ops/cuda/product.h"
@@ -17,6 +18,12 @@ constexpr int vector_rows = 8;
 
 [[noreturn]] void needs_scratch() {
     throw DeviceError("products with experts need more scratch memory");
+}
+
+// Returns the bytes of scratch memory for a router's logits.
+std::size_t logits_bytes(std::int64_t rows, int outputs) {
+    return gpu_piece_bytes(static_cast<std::size_t>(rows) * static_cast<std::size_t>(outputs) *
+                           sizeof(float));
 }
 
 }  // namespace
@@ -44,18 +51,16 @@ CudaExperts::CudaExperts(std::vector<std::unique_ptr<WeightMatrix>> experts, std
 void CudaExpertProduct::route(HiddenRows x, const RouterSettings& settings, const BatchView& batch,
                               const Routing& to, const AdapterWeights* adapters, const NormArgs& norm) {
     if (x.rows == 0) return;
-    const auto rows = static_cast<std::size_t>(x.rows);
-    const std::size_t logits = rows * static_cast<std::size_t>(settings.experts + 1),
-                      logits_bytes = (logits * sizeof(float) + 255) / 256 * 256;
+    const std::size_t used = logits_bytes(x.rows, settings.experts + 1);
     auto* const scratch = reinterpret_cast<float*>(scratch_.data());
     AdapterArgs args;
     if (adapters != nullptr && batch.adapter != nullptr) {
         args = adapters_of_rows(*adapters, batch);
         args.x = x.data;
         args.rows = static_cast<int>(x.rows);
-        args.reduced = scratch_.data() + logits_bytes;
+        args.reduced = scratch_.data() + used;
     }
-    if (logits_bytes + reduced_bytes(args, x.rows) > scratch_.size()) needs_scratch();
+    if (used + reduced_bytes(args, x.rows) > scratch_.size()) needs_scratch();
     launch_route(x.data, norm, static_cast<int>(x.rows), static_cast<int>(x.columns), settings, batch, to,
                  args.most_rank > 0 ? &args : nullptr, scratch, counter_.data(), stream_);
 }
@@ -105,17 +110,17 @@ bool CudaExpertProduct::choose_and_run_gated(HiddenRows x, const NormArgs& norm,
                                              const ExpertMatrices& up, Activation activation,
                                              HiddenRows out) {
     ExpertArgs args = gated_args(x, gate, up, activation, to, out);
-    if (x.rows == 0 || to.shared != nullptr || !chooses_in_product(settings.experts) ||
-        x.columns != args.matrix[0].first.columns || !by_vectors(args))
+    if (x.rows == 0 || x.rows > matvec_rows || to.shared != nullptr ||
+        !chooses_in_product(settings.experts) || x.columns != args.matrix[0].first.columns ||
+        !by_vectors(args))
         return false;
-    const std::size_t logits = static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(settings.experts),
-                      logits_bytes = (logits * sizeof(float) + 255) / 256 * 256;
-    if (logits_bytes > scratch_.size()) needs_scratch();
+    const std::size_t used = logits_bytes(x.rows, settings.experts);
+    if (used > scratch_.size()) needs_scratch();
     auto* const scratch = reinterpret_cast<float*>(scratch_.data());
     launch_router_logits(norm, args.rows, static_cast<int>(x.columns), settings, scratch, stream_);
     args.choice = {scratch, settings, batch.sequence};
     args.x = x.data;
-    multiply_vectors(args, logits_bytes);
+    multiply_vectors(args, used);
     return true;
 }
 

@@ -1,5 +1,6 @@
 #include "llm/ops/cuda/sm90/expanded_cache.h"
 
+#include "llm/model/gpu_memory.h"
 #include "llm/ops/cuda/attention.cuh"
 
 namespace voltpile::llm {
@@ -79,7 +80,7 @@ __global__ void __launch_bounds__(threads) expand_pages(const AttentionArgs a, c
 
 std::size_t expanded_cache_bytes(const AttentionArgs& args) {
     const Extent extent = extent_of(args);
-    return 2 * extent.numbers * sizeof(__half) + (extent.table * sizeof(std::int32_t) + 255) / 256 * 256;
+    return 2 * extent.numbers * sizeof(__half) + gpu_piece_bytes(extent.table * sizeof(std::int32_t));
 }
 
 AttentionArgs expand_cache(const AttentionArgs& args, std::uint8_t* memory, const Stream& stream) {
