@@ -135,6 +135,44 @@ TEST_P(OpsFusionTest, MultipliesNormedRows) {
     }
 }
 
+// Q, K and V as files have them, which GPUs multiply in one kernel: also behind a norm whose results a
+// further matrix needs, and so many outputs that the two products share the GPU.
+TEST_P(OpsFusionTest, MultipliesNormedRowsInPairsOfFormats) {
+    using enum WeightFormat;
+    struct Pair {
+        WeightFormat first, second;
+        std::int64_t outputs, second_outputs, columns;
+    };
+    for (const Pair& of : {Pair{Q4_K, Q6_K, 70, 37, 1280}, Pair{Q5_K, Q6_K, 70, 37, 1280},
+                           Pair{Q3_K, Q5_K, 70, 37, 1280}, Pair{Q4_K, Q6_K, 9000, 3001, 256},
+                           Pair{Q4_K, Q6_K, 4, 100000, 256}, Pair{Q5_K, Q6_K, 33, 12, 8192}}) {
+        const auto first = weights(of.first, of.outputs, of.columns),
+                   second = weights(of.second, of.second_outputs, of.columns),
+                   third = weights(Q8_0, 7, of.columns);
+        for (const std::int64_t rows : {1, 2, 3, 4, 5}) {
+            for (const bool three : {false, true}) {
+                SCOPED_TRACE(std::string(name(of.first)) + ", " + std::to_string(of.outputs) + " outputs, " +
+                             std::to_string(rows) + " rows");
+                const Rows x = make_rows(rows, of.columns);
+                expect_same(
+                    [&](Side& side) {
+                        const auto a = side.ops->load_matrix(source(of.first, of.outputs, of.columns, first));
+                        const auto b =
+                            side.ops->load_matrix(source(of.second, of.second_outputs, of.columns, second));
+                        const auto c = side.ops->load_matrix(source(Q8_0, 7, of.columns, third));
+                        const WeightMatrix* const all[] = {a.get(), b.get(), c.get()};
+                        const RmsNorm from = norm(side, x);
+                        const HiddenRows out =
+                            output(side, rows, of.outputs + of.second_outputs + (three ? 7 : 0));
+                        side.ops->norm_matmul(from, std::span(all).first(three ? 3 : 2), out);
+                        return with_normed(side, out, from);
+                    },
+                    std::max({product_bound(of.first), product_bound(of.second), product_bound(Q8_0)}));
+            }
+        }
+    }
+}
+
 TEST_P(OpsFusionTest, GatesNormedRows) {
     constexpr std::int64_t columns = 1280, outputs = 45;
     for (const WeightFormatInfo& entry : kWeightFormats) {

@@ -78,6 +78,16 @@ std::size_t matvec_scratch_bytes(const MatmulArgs& args);
 // Whether the kernel itself brings x into the form that it multiplies, without scratch memory.
 bool prepares_x(const MatmulArgs& args);
 void launch_matvec(const MatmulArgs& args, int multiprocessors, const Stream& stream);
+// Returns whether launch_matvec_pair() supports these two formats: mixtures that files have for Q, K and V.
+constexpr bool multiplies_in_pairs(WeightFormat first, WeightFormat second) {
+    using enum WeightFormat;
+    return ((first == Q4_K || first == Q5_K) && second == Q6_K) || (first == Q3_K && second == Q5_K);
+}
+// Multiplies the same x by two groups of matrices in one launch, not gated. The arguments differ only in
+// matrices, out_begin, first_group and split; multiplies_in_pairs() is true of their formats, and with one
+// row prepares_x() of both. The first product writes norm.out.
+void launch_matvec_pair(const MatmulArgs& first, const MatmulArgs& second, int multiprocessors,
+                        const Stream& stream);
 
 // The most shared memory of a matrix-vector product for its x. Fits twice in a multiprocessor with 96 KB, and
 // in a kernel without an attribute.

@@ -93,9 +93,13 @@ bool prepares_x(const MatmulArgs& args) {
     return args.rows == 1 && prepares;
 }
 
-void launch_matvec(const MatmulArgs& args, int multiprocessors, const Stream& stream) {
+int matvec_blocks(const MatmulArgs& args, int multiprocessors) {
     const int slots = 8 / args.split;
-    const int blocks = min((groups_in(args) + slots - 1) / slots, most_blocks(multiprocessors));
+    return min((groups_in(args) + slots - 1) / slots, most_blocks(multiprocessors));
+}
+
+void launch_matvec(const MatmulArgs& args, int multiprocessors, const Stream& stream) {
+    const int blocks = matvec_blocks(args, multiprocessors);
     with_format(args.matrix[0].format,
                 [&](auto format) { launch_matvec_of<format.value>(args, blocks, stream); });
 }

@@ -73,14 +73,15 @@ struct MatvecShape {
 #define VOLTPILE_REGISTERS(count) __launch_bounds__(matvec_threads, (count) > 128 ? 1 : 2)
 #endif
 
-// fused: the kernel prepares x itself, see prepares_x().
-template <WeightFormat format, int R, bool gated, bool fused>
-__global__ void VOLTPILE_REGISTERS((MatvecShape<format, R>::registers)) matvec(const MatmulArgs args) {
+// The work of block `block` of the `blocks` that share a product. fused: the kernel prepares x itself, see
+// prepares_x(), in shared_x, prepared_bytes() of shared memory. writes: whether this block also writes
+// norm.out and reports a sum that is not finite.
+template <WeightFormat format, int R, bool gated, bool fused, int depth = MatvecShape<format, R>::depth>
+__device__ __forceinline__ void run_matvec(const MatmulArgs& args, int block, int blocks, bool writes,
+                                           std::uint8_t* shared_x) {
     using Product = UnitProduct<format>;
-    constexpr int depth = MatvecShape<format, R>::depth;
     constexpr int values = 4 * R;
     __shared__ float partial[2][gated ? 2 : 1][8][values];
-    extern __shared__ __align__(16) std::uint8_t shared_x[];
 
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
     const int split = args.split, member = warp % split, slot = warp / split, slots = 8 / split;
@@ -90,7 +91,6 @@ __global__ void VOLTPILE_REGISTERS((MatvecShape<format, R>::registers)) matvec(c
     const int chunks_each = (chunks + split - 1) / split;
     const int groups = args.first_group[args.gated ? 1 : args.matrices];
     const int sets = (groups + slots - 1) / slots;
-    const int stride = static_cast<int>(gridDim.x);
 
     // Returns true if the next step is one of another group or matrix.
     const auto next = [&](MatvecStep& at) {
@@ -100,7 +100,7 @@ __global__ void VOLTPILE_REGISTERS((MatvecShape<format, R>::registers)) matvec(c
             at.pass = 1;
         } else {
             at.pass = 0;
-            at.set += stride;
+            at.set += blocks;
         }
         return true;
     };
@@ -111,7 +111,7 @@ __global__ void VOLTPILE_REGISTERS((MatvecShape<format, R>::registers)) matvec(c
     const auto unit_of = [&](const MatvecStep& at) { return (member + at.chunk * split) * 32 + lane; };
     const auto group_at = [&](const MatvecStep& at) { return at.set * slots + slot; };
 
-    MatvecStep ahead{static_cast<int>(blockIdx.x), 0, 0};
+    MatvecStep ahead{block, 0, 0};
     MatvecStep at = ahead;
     const auto matrix_at = [&](int group) { return gated ? ahead.pass : matrix_of(group); };
     const auto group_in = [&](int m, int group) { return gated ? group : group - args.first_group[m]; };
@@ -161,7 +161,7 @@ __global__ void VOLTPILE_REGISTERS((MatvecShape<format, R>::registers)) matvec(c
                 reinterpret_cast<__half*>(shared_x + (half ? 0 : quantized_row_bytes(columns)));
             const RowNorm of_row(args.norm, columns);
             wait_for_x();
-            of_row.run(args.norm, 0, args.beside_last, blockIdx.x == 0, sums, normed);
+            of_row.run(args.norm, 0, args.beside_last, writes, sums, normed);
             halves = normed;
             __syncthreads();
         } else {
@@ -235,26 +235,53 @@ __global__ void VOLTPILE_REGISTERS((MatvecShape<format, R>::registers)) matvec(c
     if (args.beside_last) wait_for_earlier_kernels();
 }
 
+template <WeightFormat format, int R, bool gated, bool fused>
+__global__ void VOLTPILE_REGISTERS((MatvecShape<format, R>::registers)) matvec(const MatmulArgs args) {
+    extern __shared__ __align__(16) std::uint8_t shared_x[];
+    run_matvec<format, R, gated, fused>(args, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x),
+                                        blockIdx.x == 0, shared_x);
+}
+
+// Two products with the same x. The first blocks_of_second blocks compute the second one, with a unit ahead
+// of its use, so that it needs no more registers than the first one.
+template <WeightFormat first, WeightFormat second, int R, bool fused>
+__global__ void VOLTPILE_REGISTERS((MatvecShape<first, R>::registers))
+    matvec_pair(const MatmulArgs a, const MatmulArgs b, int blocks_of_second) {
+    extern __shared__ __align__(16) std::uint8_t shared_x[];
+    const int block = static_cast<int>(blockIdx.x), blocks = static_cast<int>(gridDim.x);
+    if (block < blocks_of_second) {
+        run_matvec<second, R, false, fused, 1>(b, block, blocks_of_second, false, shared_x);
+    } else {
+        run_matvec<first, R, false, fused>(a, block - blocks_of_second, blocks - blocks_of_second,
+                                           block == blocks_of_second, shared_x);
+    }
+}
+
 #undef VOLTPILE_REGISTERS
+
+// shared: the bytes of x in shared memory.
+template <class... Parameters, class... Arguments>
+void launch_matvec_kernel(void (*kernel)(Parameters...), int blocks, std::int64_t shared,
+                          const Stream& stream, const Arguments&... arguments) {
+    if (shared > matvec_shared_bytes)
+        cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(shared)),
+                   "shared memory of a matrix-vector product");
+    launch_early("matrix-vector product", kernel, {blocks, matvec_threads, static_cast<std::size_t>(shared)},
+                 stream, arguments...);
+}
 
 template <WeightFormat format, int R>
 void launch_matvec_rows(const MatmulArgs& args, int blocks, const Stream& stream) {
     constexpr bool can_fuse = R == 1, half = format == WeightFormat::F16;
-    const std::int64_t shared = prepared_bytes<format>(args);
-    const bool fuse = can_fuse && prepares_row<format>(args);
-    const auto start = [&](auto kernel, std::int64_t bytes) {
-        if (bytes > matvec_shared_bytes)
-            cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(bytes)),
-                       "shared memory of a matrix-vector product");
-        launch_early("matrix-vector product", kernel,
-                     {blocks, matvec_threads, static_cast<std::size_t>(bytes)}, stream, args);
-    };
-    if (fuse) {
-        start(args.gated ? matvec<format, R, true, can_fuse> : matvec<format, R, false, can_fuse>, shared);
+    if (can_fuse && prepares_row<format>(args)) {
+        launch_matvec_kernel(
+            args.gated ? matvec<format, R, true, can_fuse> : matvec<format, R, false, can_fuse>, blocks,
+            prepared_bytes<format>(args), stream, args);
     } else {
         if (!half) launch_quantize(args, R, stream);
-        start(args.gated ? matvec<format, R, true, false> : matvec<format, R, false, false>, 0);
+        launch_matvec_kernel(args.gated ? matvec<format, R, true, false> : matvec<format, R, false, false>,
+                             blocks, 0, stream, args);
     }
 }
 

@@ -33,6 +33,8 @@ bool prepares_row(const MatmulArgs& args) {
            quantized_row_bytes(args.matrix[0].columns) <= room;
 }
 
+// Returns the number of blocks of a product that has the GPU to itself. args.split must be set.
+int matvec_blocks(const MatmulArgs& args, int multiprocessors);
 // Each format has its own source file (formats/product.cu.in), because compiling takes long.
 template <WeightFormat format>
 void launch_matvec_of(const MatmulArgs& args, int blocks, const Stream& stream);

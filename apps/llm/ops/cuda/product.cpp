@@ -25,10 +25,6 @@ void blas_check(cublasStatus_t status, const char* doing) {
         throw DeviceError(fmt::format("{}: {}", doing, cublasGetStatusString(status)));
 }
 
-std::size_t aligned(std::size_t bytes) {
-    return (bytes + 255) / 256 * 256;
-}
-
 }  // namespace
 
 void CudaProduct::ReleaseBlas::operator()(cublasContext* blas) const noexcept {
@@ -58,7 +54,7 @@ const void* padded_columns(HiddenRows x, int columns, std::span<std::uint8_t> sc
                            const Stream& stream) {
     if (x.columns == columns) return x.data;
     void* to = scratch.data() + used;
-    used += aligned(static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(columns) * 2);
+    used += gpu_piece_bytes(static_cast<std::size_t>(x.rows) * static_cast<std::size_t>(columns) * 2);
     if (used > scratch.size()) throw DeviceError("activations of a matrix product need more scratch memory");
     launch_pad(x.data, static_cast<int>(x.rows), static_cast<int>(x.columns), columns, to, stream);
     return to;
@@ -81,23 +77,35 @@ void CudaProduct::run(HiddenRows x, std::span<const WeightMatrix* const> weights
     args.integers = integers_of(weights, false);
     const bool whole = by_integers(args.integers, args.rows);  // in any formats
     int begin = 0;
-    for (std::size_t first = 0; first < weights.size();) {
-        args.beside_last = args.beside_next;
-        args.matrices = 0;
-        for (std::size_t i = first; i < weights.size() && args.matrices < 3; ++i) {
-            const DeviceMatrix& w = cuda(*weights[i]).planes();
-            if (args.matrices > 0 && w.format != args.matrix[0].format && !whole) break;
-            args.matrix[args.matrices] = w;
-            args.out_begin[args.matrices] = begin;
-            args.first_group[args.matrices + 1] = args.first_group[args.matrices] + groups_of(w.rows);
-            ++args.matrices;
+    std::size_t next = 0;
+    // Takes up to three of the next matrices, in one format unless `whole`.
+    const auto take = [&](MatmulArgs& to) {
+        to.matrices = 0;
+        for (; next < weights.size() && to.matrices < 3; ++next) {
+            const DeviceMatrix& w = cuda(*weights[next]).planes();
+            if (to.matrices > 0 && w.format != to.matrix[0].format && !whole) break;
+            to.matrix[to.matrices] = w;
+            to.out_begin[to.matrices] = begin;
+            to.first_group[to.matrices + 1] = to.first_group[to.matrices] + groups_of(w.rows);
+            ++to.matrices;
             begin += w.rows;
         }
-        first += static_cast<std::size_t>(args.matrices);
-        // Products in several formats run at the same time if each prepares x. Otherwise the first one writes
-        // the normed rows.
-        args.beside_next = first < weights.size() && runs_beside(args, cuda(*weights[first]).planes());
-        multiply_rows(args, used);
+    };
+    while (next < weights.size()) {
+        args.beside_last = args.beside_next;
+        take(args);
+        // Products in two formats are one kernel if possible. Otherwise products in several formats run at
+        // the same time if each prepares x; if not, the first one writes the normed rows that the others
+        // read.
+        if (next < weights.size() && runs_in_pair(args, cuda(*weights[next]).planes())) {
+            args.beside_next = false;
+            MatmulArgs second = args;
+            take(second);
+            by_pair(args, second, used);
+        } else {
+            args.beside_next = next < weights.size() && runs_beside(args, cuda(*weights[next]).planes());
+            multiply_rows(args, used);
+        }
         if (!args.beside_next) args.norm = {};
     }
 }
@@ -135,7 +143,7 @@ void CudaProduct::add_products(const MatmulArgs& args, std::size_t used, const f
                  static_cast<std::int64_t>(row) * args.matrix[0].columns * 2;
         some.out = products;
         some.out_columns = outputs;
-        multiply_rows(some, used + aligned(static_cast<std::size_t>(some.rows) * row_bytes));
+        multiply_rows(some, used + gpu_piece_bytes(static_cast<std::size_t>(some.rows) * row_bytes));
         launch_add_rows(products, bias, some.rows, outputs,
                         out + static_cast<std::int64_t>(row) * out_columns, out_columns, stream_);
     }
@@ -228,6 +236,13 @@ bool CudaProduct::runs_beside(const MatmulArgs& args, const DeviceMatrix& next) 
     MatmulArgs other = args;
     other.matrix[0] = next;
     return by_vectors(args) && prepares_x(args) && prepares_x(other);
+}
+
+bool CudaProduct::runs_in_pair(const MatmulArgs& args, const DeviceMatrix& next) const {
+    MatmulArgs other = args;
+    other.matrix[0] = next;
+    return by_vectors(args) && !args.beside_last && multiplies_in_pairs(args.matrix[0].format, next.format) &&
+           (args.rows > 1 || (prepares_x(args) && prepares_x(other)));
 }
 
 bool CudaProduct::takes_norm(HiddenRows x, std::span<const WeightMatrix* const> weights, bool gated,
@@ -324,6 +339,16 @@ void CudaProduct::by_kernels(MatmulArgs& args, std::size_t used) {
     by_tiles(args, room);
 }
 
+void CudaProduct::by_pair(MatmulArgs& first, MatmulArgs& second, std::size_t used) {
+    if (matvec_scratch_bytes(first) > scratch_.size() - used)
+        throw DeviceError("a matrix product needs more scratch memory");
+    for (MatmulArgs* const each : {&first, &second}) {
+        each->scratch = scratch_.data() + used;
+        each->split = matvec_split(*each, multiprocessors_);
+    }
+    launch_matvec_pair(first, second, multiprocessors_, stream_);
+}
+
 // Runs as many rows at a time as fit in the scratch memory and the counters.
 void CudaProduct::by_tiles(const MatmulArgs& args, std::size_t room) {
     const int pieces = batch_invariant_ ? 1 : pieces_of(args.rows);
@@ -366,7 +391,7 @@ void CudaProduct::gated_of_two_formats(const MatmulArgs& args, std::size_t used)
         for (int m = 0; m < 2; ++m) {
             one.matrix[0] = args.matrix[m];
             one.out = sums + std::ptrdiff_t{m} * outputs;
-            multiply_rows(one, used + aligned(static_cast<std::size_t>(rows) * row_bytes));
+            multiply_rows(one, used + gpu_piece_bytes(static_cast<std::size_t>(rows) * row_bytes));
         }
         launch_gate(
             args.activation, sums, sums + outputs, 2 * outputs,

@@ -70,12 +70,15 @@ class CudaProduct {
     bool by_blas(const MatmulArgs& args) const;
     // Whether a product and the next one, with a matrix in another format, run at the same time.
     bool runs_beside(const MatmulArgs& args, const DeviceMatrix& next) const;
+    // Whether one kernel computes a product and the next one, with a matrix in another format.
+    bool runs_in_pair(const MatmulArgs& args, const DeviceMatrix& next) const;
     // Returns what run_gated() and run_woven() have in common. used: of the scratch memory.
     MatmulArgs gated_args(HiddenRows x, const CudaMatrix& gate, const CudaMatrix& up, const NormArgs& norm,
                           std::size_t& used);
     // By whichever is faster: cuBLAS or kernels.
     void multiply_rows(MatmulArgs& args, std::size_t used);
     void by_kernels(MatmulArgs& args, std::size_t used);
+    void by_pair(MatmulArgs& first, MatmulArgs& second, std::size_t used);
     void by_tiles(const MatmulArgs& args, std::size_t room);
     void add_products(const MatmulArgs& args, std::size_t used, const float* bias, float* out,
                       int out_columns);
