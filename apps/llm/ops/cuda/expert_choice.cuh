@@ -72,7 +72,8 @@ struct ChosenExpert {
 };
 
 // A warp chooses the experts of a row, of at most 32 * each. Lane k < used returns the k-th. logits: of the
-// row, written by another kernel or before a barrier of several blocks. held: Routing::experts.
+// row; read past the L1 cache, because other blocks of this kernel may have written them. held:
+// Routing::experts.
 template <int each>
 __device__ ChosenExpert chosen_of_row(const float* logits, const RouterSettings& s, bool empty, int held) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -98,31 +99,37 @@ __device__ ChosenExpert chosen_of_row(const float* logits, const RouterSettings&
             if (order[i] != 0 && (groups >> ((i * 32 + lane) / group) & 1) == 0) order[i] = 0;
     }
     int mine = 0;
-    float weight = 0, largest = 0;
+    float chosen = 0, largest = 0;  // logits, or scores of a sigmoid router
     for (int k = 0; k < s.used; ++k) {
         unsigned best = 0;
 #pragma unroll
         for (int i = 0; i < each; ++i) best = max(best, order[i]);
         const unsigned best_of_all = largest_of_warp(best);
-        int at = each;
+        const unsigned equal = __ballot_sync(0xffffffffu, best == best_of_all);
+        int at = 0;
 #pragma unroll
         for (int i = each - 1; i >= 0; --i) at = order[i] == best_of_all ? i : at;
+        int winner = __ffs(static_cast<int>(equal)) - 1;
         // Of lanes with an equal logit, the one whose expert is the lowest.
-        const unsigned lowest = ~largest_of_warp(at < each ? ~static_cast<unsigned>(at * 32 + lane) : 0u);
-        float chosen = 0;
+        if ((equal & (equal - 1)) != 0)
+            winner = static_cast<int>(
+                ~largest_of_warp(best == best_of_all ? ~static_cast<unsigned>(at * 32 + lane) : 0u) % 32);
+        float logit_at = 0;
 #pragma unroll
         for (int i = 0; i < each; ++i) {
-            if (i * 32 + lane != static_cast<int>(lowest)) continue;
-            chosen = logit[i];
-            order[i] = 0;
+            if (i != at) continue;
+            logit_at = logit[i];
+            if (lane == winner) order[i] = 0;
         }
-        chosen = __shfl_sync(0xffffffffu, chosen, static_cast<int>(lowest % 32));
-        if (k == 0) largest = chosen;
+        const float logit_of_winner = __shfl_sync(0xffffffffu, logit_at, winner);
+        const int place = __shfl_sync(0xffffffffu, at, winner);
+        if (k == 0) largest = logit_of_winner;
         if (k == lane) {
-            mine = static_cast<int>(lowest);
-            weight = s.sigmoid ? chosen : expf(chosen - largest);
+            mine = place * 32 + winner;
+            chosen = logit_of_winner;
         }
     }
+    const float weight = lane >= s.used ? 0.0f : s.sigmoid ? chosen : expf(chosen - largest);
     float all = weight;
     if (s.sigmoid) {
         all = s.normalized ? weight : 0.0f;

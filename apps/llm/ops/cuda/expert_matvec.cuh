@@ -12,8 +12,10 @@ namespace voltpile::llm {
 
 // What the kernel knows of each pair of (rows, used).
 struct ExpertPairs {
-    std::int64_t shift[2][expert_matvec_pairs];  // of the expert's matrices
-    int place[expert_matvec_pairs];              // in the sorted order; -1: none
+    // Of the expert's matrices. If the kernel chooses, the second half has those of all experts
+    // (bring_shifts()).
+    std::int64_t shift[2][expert_matvec_pairs];
+    int place[expert_matvec_pairs];  // in the sorted order; -1: none
     int x_row[expert_matvec_pairs];
     int expert[expert_matvec_pairs];
     float weight[expert_matvec_pairs];
@@ -26,19 +28,32 @@ __device__ __forceinline__ void find_shifts(const ExpertArgs& args, ExpertPairs&
     for (int m = 0; m < (gated ? 2 : 1); ++m) pairs.shift[m][i] = e < 0 ? 0 : shift_of(args.matrix[m], e);
 }
 
-// Chooses the experts of all rows, each warp those of a row, and sorts the pairs.
-__device__ inline void choose_pairs(const ExpertArgs& args, ExpertPairs& pairs) {
+// Loads the shifts of all experts to shared memory, where sort_chosen() reads them behind a barrier: so the
+// choice needs no further access to global memory.
+__device__ inline void bring_shifts(const ExpertArgs& args, ExpertPairs& pairs) {
+    static_assert(2 * most_chosen_in_product <= expert_matvec_pairs);
+    static_assert(matvec_rows * 32 <= most_chosen_in_product, "room for the pairs in the first half");
+    const int e = static_cast<int>(threadIdx.x);
+    if (e >= args.routing.experts) return;
+#pragma unroll
+    for (int m = 0; m < 2; ++m) pairs.shift[m][most_chosen_in_product + e] = shift_of(args.matrix[m], e);
+}
+
+// Chooses the experts of a row. One warp calls it.
+__device__ inline void choose_pairs(const ExpertArgs& args, int row, ExpertPairs& pairs) {
     const ExpertChoice& choice = args.choice;
+    const int lane = static_cast<int>(threadIdx.x) % 32, pair = row * args.routing.used + lane;
+    const ChosenExpert chosen = chosen_of_row<most_chosen_in_product / 32>(
+        choice.logits + static_cast<std::int64_t>(row) * choice.settings.experts, choice.settings,
+        choice.sequence[row] < 0, args.routing.experts);
+    if (lane >= args.routing.used) return;
+    pairs.expert[pair] = chosen.expert;
+    pairs.weight[pair] = chosen.weight;
+}
+
+// Finds the place, row and shifts of each chosen pair. All threads call it.
+__device__ inline void sort_chosen(const ExpertArgs& args, ExpertPairs& pairs) {
     const int used = args.routing.used, count = args.rows * used, i = static_cast<int>(threadIdx.x);
-    for (int row = i / 32; row < args.rows; row += matvec_threads / 32) {
-        const ChosenExpert chosen = chosen_of_row<most_chosen_in_product / 32>(
-            choice.logits + static_cast<std::int64_t>(row) * choice.settings.experts, choice.settings,
-            choice.sequence[row] < 0, args.routing.experts);
-        if (i % 32 >= used) continue;
-        pairs.expert[row * used + i % 32] = chosen.expert;
-        pairs.weight[row * used + i % 32] = chosen.weight;
-    }
-    __syncthreads();
     if (i >= count) return;
     const int e = pairs.expert[i];
     int place = 0;
@@ -48,10 +63,11 @@ __device__ inline void choose_pairs(const ExpertArgs& args, ExpertPairs& pairs) 
     }
     pairs.place[i] = e < 0 ? -1 : place;
     pairs.x_row[i] = i / used;
-    find_shifts<true>(args, pairs, i);
+#pragma unroll
+    for (int m = 0; m < 2; ++m) pairs.shift[m][i] = e < 0 ? 0 : pairs.shift[m][most_chosen_in_product + e];
 }
 
-// Writes what choose_pairs() found, visible to the whole GPU behind a barrier of the block.
+// Writes what choose_pairs() and sort_chosen() found, visible to the whole GPU behind a barrier of the block.
 __device__ inline void store_routing(const Routing& to, const ExpertPairs& pairs, int count) {
     const int i = static_cast<int>(threadIdx.x);
     if (i < count) {
@@ -110,9 +126,31 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
     // The gated product lets others begin when the routing is complete. So the other product, which comes
     // after it, knows its experts at once, and brings the first weights while the gated product still runs.
     const bool chooses = gated && begins_early && args.choice.logits != nullptr;
+    const std::int64_t x_bytes = format == WeightFormat::F16 ? columns * 2 : quantized_row_bytes(columns);
+    // Quantizes x to shared memory, complete behind a barrier. The warps from first_warp on call it.
+    const auto quantize = [&](int first_warp) {
+        const int halves = columns / 16, all = halves * args.rows * (gated ? 1 : routing.used);
+        quantize_halves(static_cast<int>(threadIdx.x) - 32 * first_warp, matvec_threads - 32 * first_warp,
+                        all, false, [&](int i) {
+                            const int row = i / halves;
+                            return HalfPlace{
+                                static_cast<const __half*>(args.x) + static_cast<std::int64_t>(i) * 16,
+                                {shared_x + row * x_bytes, columns},
+                                i - row * halves};
+                        });
+    };
+    if (chooses) bring_shifts(args, pairs);
     if constexpr (gated) wait_for_earlier_kernels();
     if (chooses) {
-        choose_pairs(args, pairs);
+        // Meanwhile the other warps quantize x. If they did so later, loads of x would queue behind those of
+        // weights.
+        static_assert(matvec_rows < matvec_threads / 32);
+        if (warp < args.rows)
+            choose_pairs(args, warp, pairs);
+        else if (fused)
+            quantize(args.rows);
+        __syncthreads();
+        sort_chosen(args, pairs);
     } else {
         let_next_kernel_begin();
         find_pairs<gated>(args, pairs);
@@ -183,16 +221,11 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
     if constexpr (!gated) wait_for_earlier_kernels();
 
     const auto* x = static_cast<const std::uint8_t*>(format == WeightFormat::F16 ? args.x : args.scratch);
-    const std::int64_t x_bytes = format == WeightFormat::F16 ? columns * 2 : quantized_row_bytes(columns);
     if (fused) {
-        const int halves = columns / 16, all = halves * args.rows * (gated ? 1 : routing.used);
-        quantize_halves(static_cast<int>(threadIdx.x), matvec_threads, all, false, [&](int i) {
-            const int row = i / halves;
-            return HalfPlace{static_cast<const __half*>(args.x) + static_cast<std::int64_t>(i) * 16,
-                             {shared_x + row * x_bytes, columns},
-                             i - row * halves};
-        });
-        __syncthreads();
+        if (!chooses) {
+            quantize(0);
+            __syncthreads();
+        }
         x = shared_x;
     }
 
