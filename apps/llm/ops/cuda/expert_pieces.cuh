@@ -20,27 +20,34 @@ __device__ __forceinline__ DeviceMatrix shifted(DeviceMatrix w, std::int64_t byt
     return w;
 }
 
-// Counts the pieces of all experts and returns their number. Calls each(expert, its first piece, its pieces,
-// its first pair). One warp calls it.
+// Counts the pieces of all experts and returns their number. Calls each(expert, first piece, number of
+// pieces, first pair, end of its pairs). Reads past the L1 cache, because down products read before they wait
+// (early_launch.cuh). One warp calls it.
 template <class Each>
 __device__ int count_pieces(const Routing& routing, int x_rows, const Each& each) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
+    constexpr int rounds = 4;  // loaded together, so that their latencies overlap
     int before = 0;
-    for (int first = 0; first < routing.experts; first += 32) {
-        const int e = first + lane;
-        int pair = 0, pieces = 0;
-        if (e < routing.experts) {
-            pair = routing.begin[e];
-            pieces = (routing.begin[e + 1] - pair + x_rows - 1) / x_rows;
-        }
-        int until = pieces;
+    for (int first = 0; first < routing.experts; first += 32 * rounds) {
+        int pair[rounds], end[rounds];
 #pragma unroll
-        for (int offset = 1; offset < 32; offset *= 2) {
-            const int other = __shfl_up_sync(0xffffffffu, until, offset);
-            if (lane >= offset) until += other;
+        for (int i = 0; i < rounds; ++i) {
+            const int e = first + 32 * i + lane;
+            pair[i] = e < routing.experts ? __ldcg(routing.begin + e) : 0;
+            end[i] = e < routing.experts ? __ldcg(routing.begin + e + 1) : 0;
         }
-        if (e < routing.experts) each(e, before + until - pieces, pieces, pair);
-        before += __shfl_sync(0xffffffffu, until, 31);
+#pragma unroll
+        for (int i = 0; i < rounds; ++i) {
+            const int e = first + 32 * i + lane, pieces = (end[i] - pair[i] + x_rows - 1) / x_rows;
+            int until = pieces;
+#pragma unroll
+            for (int offset = 1; offset < 32; offset *= 2) {
+                const int other = __shfl_up_sync(0xffffffffu, until, offset);
+                if (lane >= offset) until += other;
+            }
+            if (e < routing.experts) each(e, before + until - pieces, pieces, pair[i], end[i]);
+            before += __shfl_sync(0xffffffffu, until, 31);
+        }
     }
     return before;
 }

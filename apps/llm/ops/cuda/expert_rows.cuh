@@ -18,8 +18,8 @@ struct StagedExpertRows {
     static constexpr bool used = format != WeightFormat::F16;
     static constexpr std::size_t room = 208 * 1024;  // beside tables of pieces and grids
     static constexpr std::size_t step_bytes = sizeof(Stage) * tile_warps;
-    static constexpr int ahead = 4 * 4 * step_bytes <= room ? 4 : 3,
-                         blocks = 4 * ahead * step_bytes <= room ? 4 : 3;
+    static constexpr int ahead = 3;  // four would take more of the L1 cache, which x comes through
+    static constexpr int blocks = 4 * ahead * step_bytes <= room ? 4 : 3;
     static constexpr std::size_t bytes = ahead * step_bytes;
 };
 // Returns the blocks on a multiprocessor. alone: copies_run_alone, device_copies_alone(); staged:
@@ -63,6 +63,7 @@ struct ExpertItems {
     const ExpertArgs& args;
     const PackedPiece* pieces;  // shared memory
     int first_output, tiles, items;
+    unsigned reciprocal;  // 2^32 / tiles, rounded up; 0 if tiles is 1
 
     __device__ ExpertItems(const ExpertArgs& args, const PackedPiece* pieces, int count)
         : args(args), pieces(pieces) {
@@ -71,9 +72,18 @@ struct ExpertItems {
         const int outputs = min(args.tiles * each, args.matrix[0].first.rows - first_output);
         tiles = (outputs + warp_outputs<gated> - 1) / warp_outputs<gated>;
         items = count * tiles;
+        reciprocal = 0xffffffffu / static_cast<unsigned>(tiles) + 1;
     }
-    __device__ PackedPiece piece(int item) const { return pieces[item / tiles]; }
-    __device__ int first_row(int item) const { return first_output + item % tiles * warp_outputs<gated>; }
+    // Returns item / tiles.
+    __device__ int piece_index(int item) const {
+        if (reciprocal == 0) return item;
+        const int index = static_cast<int>(__umulhi(static_cast<unsigned>(item), reciprocal));
+        return index * tiles > item ? index - 1 : index;  // rounding adds at most 1
+    }
+    __device__ PackedPiece piece(int item) const { return pieces[piece_index(item)]; }
+    __device__ int first_row(int item) const {
+        return first_output + (item - piece_index(item) * tiles) * warp_outputs<gated>;
+    }
     __device__ DeviceMatrix matrix(int m, int expert) const {
         return shifted(args.matrix[m].first, shift_of(args.matrix[m], expert));
     }
@@ -148,11 +158,13 @@ class WeightSteps<format, gated, false> {
     typename Unit::Raw raw_[ahead][lane_units];
 };
 
-// One step of the row of x that a lane multiplies, or zeros if the piece has no such row. On compute
-// capability 7.0 each lane needs the whole row, which is therefore read only when it is used.
+// One step of the row of x that a lane multiplies. Lanes beyond the rows of a piece read the last one again,
+// and their results are not stored. On compute capability 7.0 each lane needs the whole row, which is
+// therefore read only when it is used. whole: has_whole_steps.
+template <bool whole>
 class RowOfX {
   public:
-    // row: a row of `columns` numbers, or nullptr if the piece has fewer rows.
+    // row: a row of `columns` numbers.
     __device__ void go_to(const __half* row, int columns) {
         from_ = row;
         units_ = columns / 32;
@@ -174,7 +186,7 @@ class RowOfX {
     static constexpr bool held = WarpProduct::one_unit_of_x;
     __device__ __forceinline__ uint4 read(int unit_of_step, int piece) const {
         const int unit = step_ * lane_units + unit_of_step;
-        return load_or_zero(from_ + unit * 32 + piece * 8, from_ != nullptr && unit < units_);
+        return load_or_zero(from_ + unit * 32 + piece * 8, whole || unit < units_);
     }
     const __half* from_ = nullptr;
     int units_ = 0, step_ = 0;
@@ -194,15 +206,18 @@ __global__ void __launch_bounds__(tile_threads,
     const int columns = args.matrix[0].first.columns, steps = (columns + step_columns - 1) / step_columns;
 
     bring_grid<format>(args.matrix[0].first.format);
-    begin_after_earlier_kernels();
+    // The gated product waits first and then lets the next kernel begin. So the routing is complete when the
+    // down product begins, which loads its first weights while the gated product still runs.
+    if constexpr (gated) wait_for_earlier_kernels();
+    let_next_kernel_begin();
     if (threadIdx.x < 32) {
-        const int counted = count_pieces(routing, x_group, [&](int e, int first, int mine, int pair) {
-            const int end = routing.begin[e + 1];
-            for (int i = 0; i < mine; ++i) {
-                const int begin = pair + i * x_group;
-                pieces[first + i] = PackedPiece::of(begin, e, min(x_group, end - begin));
-            }
-        });
+        const int counted =
+            count_pieces(routing, x_group, [&](int e, int first, int mine, int pair, int end) {
+                for (int i = 0; i < mine; ++i) {
+                    const int begin = pair + i * x_group;
+                    pieces[first + i] = PackedPiece::of(begin, e, min(x_group, end - begin));
+                }
+            });
         if (threadIdx.x == 0) count = counted;
     }
     __syncthreads();
@@ -226,8 +241,9 @@ __global__ void __launch_bounds__(tile_threads,
     go_to_next();
 #pragma unroll Steps::unrolled
     for (int d = 0; d < ahead - 1; ++d) ask(d);
+    if constexpr (!gated) wait_for_earlier_kernels();
 
-    RowOfX x;
+    RowOfX<has_whole_steps<format>> x;
     float sum[1][8];
     int round = 0, step = 0, item = item_of_round(0, all.items);
     const auto begin_item = [&] {
@@ -236,11 +252,9 @@ __global__ void __launch_bounds__(tile_threads,
         step = 0;
         if (item >= all.items) return;
         const PackedPiece piece = all.piece(item);
-        const int i = WarpProduct::x_row(), pair = piece.begin() + i;
-        const __half* row = nullptr;
-        if (i < piece.rows())
-            row = static_cast<const __half*>(args.x) +
-                  static_cast<std::int64_t>(gated ? routing.row[pair] : pair) * columns;
+        const int pair = piece.begin() + min(WarpProduct::x_row(), piece.rows() - 1);
+        const __half* const row = static_cast<const __half*>(args.x) +
+                                  static_cast<std::int64_t>(gated ? routing.row[pair] : pair) * columns;
         x.go_to(row, columns);
         x.load(0);
     };

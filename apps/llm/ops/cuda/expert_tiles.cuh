@@ -14,7 +14,7 @@ struct ExpertBegins {
 
 // Counts the pieces of all experts. One warp calls it.
 __device__ inline void find_begins(const Routing& routing, int x_rows, const ExpertBegins& begins) {
-    const int pieces = count_pieces(routing, x_rows, [&](int e, int first, int, int pair) {
+    const int pieces = count_pieces(routing, x_rows, [&](int e, int first, int, int pair, int) {
         begins.piece[e] = first;
         begins.pair[e] = pair;
     });
@@ -102,6 +102,8 @@ void launch_expert_tiles_of(const ExpertArgs& args, int multiprocessors, const S
     const int pairs = args.rows * args.routing.used, experts = args.routing.experts;
     // Twice the mean of an expert's pairs: few experts then have several pieces.
     const int rows = 2 * pairs / args.routing.all_experts;
+    // Depends on nothing but the routing: the down product of expert_rows.cuh reads the routing before it
+    // waits, and relies on the gated product having done the same.
     if (rows <= x_group) return launch_expert_rows_of<format>(args, multiprocessors, stream);
     with_x_rows(min(rows, tile_rows), [&](auto most) {
         const bool alone = device_copies_alone(), staged = device_stages_weights();

@@ -209,19 +209,34 @@ __global__ void __launch_bounds__(256) sum_pairs(const float* products, const fl
 #pragma unroll
         for (float& each : sum) each *= routing.shared[row];
     }
-    for (int k = row * routing.used; k < (row + 1) * routing.used; ++k) {
-        if (routing.expert[k] < 0) continue;
-        const float weight = routing.weight[k];
-        float v[width];
-        load_floats(products + static_cast<std::int64_t>(routing.place[k]) * columns + c, v);
-        if (bias != nullptr) {
-            float b[width];
-            load_floats(bias + static_cast<std::int64_t>(routing.expert[k]) * bias_stride + c, b);
+    constexpr int pairs = 4;  // loaded together, so that their latencies overlap
+    const int end = (row + 1) * routing.used;
+    for (int first = row * routing.used; first < end; first += pairs) {
+        int expert[pairs], place[pairs];
+        float weight[pairs], v[pairs][width];
 #pragma unroll
-            for (int i = 0; i < width; ++i) v[i] += b[i];
+        for (int p = 0; p < pairs; ++p) {
+            const int k = min(first + p, end - 1);
+            expert[p] = first + p < end ? routing.expert[k] : -1;
+            place[p] = routing.place[k];
+            weight[p] = routing.weight[k];
         }
 #pragma unroll
-        for (int i = 0; i < width; ++i) sum[i] = fmaf(weight, v[i], sum[i]);
+        for (int p = 0; p < pairs; ++p)
+            if (expert[p] >= 0)
+                load_floats(products + static_cast<std::int64_t>(place[p]) * columns + c, v[p]);
+#pragma unroll
+        for (int p = 0; p < pairs; ++p) {
+            if (expert[p] < 0) continue;
+            if (bias != nullptr) {
+                float b[width];
+                load_floats(bias + static_cast<std::int64_t>(expert[p]) * bias_stride + c, b);
+#pragma unroll
+                for (int i = 0; i < width; ++i) v[p][i] += b[i];
+            }
+#pragma unroll
+            for (int i = 0; i < width; ++i) sum[i] = fmaf(weight[p], v[p][i], sum[i]);
+        }
     }
     if (routing.adds) {
         float former[width];

@@ -26,6 +26,9 @@ struct StagedBytes {
 };
 
 constexpr int step_units = step_columns / 32;
+// Whether the columns of every matrix in this format are a multiple of step_columns.
+template <WeightFormat format>
+constexpr bool has_whole_steps = info(format).block_size % step_columns == 0;
 
 // A step of a warp's `rows` rows of weights. Planes that the format does not have take 16 bytes.
 template <WeightFormat format, int rows>
@@ -82,6 +85,7 @@ class WarpWeights {
     static constexpr int warp_groups = Staged::groups, warp_pairs = Staged::pairs;
     static constexpr int pieces = Bytes::row > 0 ? Bytes::row / 16 : 1, rows_at_once = 32 / pieces;
     static constexpr int row_copies = Bytes::row > 0 ? warp_rows / rows_at_once : 0;
+    static constexpr bool whole = has_whole_steps<format>;
 
   public:
     // first_row: of the warp, a multiple of 4. second: `up`, or first again.
@@ -106,7 +110,8 @@ class WarpWeights {
     }
     // Starts copies of step `step` of the tile. Columns that are not there: others.
     __device__ __forceinline__ void copy(int step, Staged& to) const {
-        const int offset = min(step * Bytes::row + lane() % pieces * 16, row_bytes_ - 16);
+        const int at = step * Bytes::row + lane() % pieces * 16;
+        const int offset = whole ? at : min(at, row_bytes_ - 16);
         const std::uint32_t quants =
             shared_address(to.quants) + lane() / pieces * Bytes::row_stride + lane() % pieces * 16;
 #pragma unroll
@@ -118,13 +123,16 @@ class WarpWeights {
         if constexpr (Bytes::super > 0) {
             if (lane() < warp_groups)
                 copy_alone<Bytes::super>(shared_address(to.super) + lane() * Bytes::super,
-                                         super_ + min(step * step_units, last_unit_) / 8 * Bytes::super);
+                                         super_ + unit_in_matrix(step * step_units) / 8 * Bytes::super);
         }
     }
 
   private:
     __device__ __forceinline__ static int lane() {
         return static_cast<int>(threadIdx.x) % 32;
+    }
+    __device__ __forceinline__ int unit_in_matrix(int unit) const {
+        return whole ? unit : min(unit, last_unit_);
     }
     // Groups that are not there: the last one again, whose results nobody wants.
     __device__ __forceinline__ std::int64_t group_of(int group) const {
@@ -156,7 +164,7 @@ class WarpWeights {
 #pragma unroll
             for (int i = 0; i < P::rounds; ++i) {
                 const int piece = lane() + 32 * i;
-                const int unit = min(step * step_units + piece / P::lanes % step_units, last_unit_);
+                const int unit = unit_in_matrix(step * step_units + piece / P::lanes % step_units);
                 if (piece < P::all)
                     copy_alone<each>(shared_address(to) + piece * each, pairs.from[i] + unit * P::bytes);
             }
