@@ -185,7 +185,8 @@ class RowOfX {
   private:
     static constexpr bool held = WarpProduct::one_unit_of_x;
     __device__ __forceinline__ uint4 read(int unit_of_step, int piece) const {
-        const int unit = step_ * lane_units + unit_of_step;
+        int unit = step_ * lane_units + unit_of_step;
+        if constexpr (!held) forget_origin(unit);  // registers do not suffice for addresses of several units
         return load_or_zero(from_ + unit * 32 + piece * 8, whole || unit < units_);
     }
     const __half* from_ = nullptr;
