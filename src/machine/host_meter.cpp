@@ -66,7 +66,10 @@ HostReading HostMeter::read() {
         // The time spent waiting for input and output may fall, see proc(5).
         const double busy = std::max(0.0, now.cpu_busy - before_->cpu_busy),
                      idle = std::max(0.0, now.cpu_idle - before_->cpu_idle);
-        if (busy + idle > 0) cpu_percent_ = 100 * busy / (busy + idle);
+        if (busy + idle > 0)
+            cpu_percent_ = 100 * busy / (busy + idle);
+        else if (!cpu_percent_ && now.cpu_busy + now.cpu_idle > 0)
+            cpu_percent_ = 100 * now.cpu_busy / (now.cpu_busy + now.cpu_idle);
         reading.cpu_percent = cpu_percent_;
         if (seconds > 0) {
             reading.network_received_bytes_per_s = (now.received - before_->received) / seconds;

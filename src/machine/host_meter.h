@@ -17,7 +17,8 @@ class HostMeter {
     explicit HostMeter(std::filesystem::path proc = "/proc", std::filesystem::path sys = sys_folder());
 
     // Rates are averages since the previous call; the first call has none. While the kernel has counted no
-    // time of any core since then (it counts ticks), the processor's load is that of the previous call.
+    // time of any core since then (it counts ticks), the processor's load is that of the previous call, or if
+    // that has none the average since the node started.
     HostReading read();
 
   private:

@@ -205,5 +205,10 @@ TEST(HostMeter, ReadsProcAndSys) {
     // The kernel lets the time of waiting for disks fall when a core that waited goes on.
     write_file(top / "proc/stat", "cpu  140 0 60 860 30 0 0 0 0 0\n");
     EXPECT_DOUBLE_EQ(meter.read().cpu_percent.value_or(-1), 100);
+    // No tick between the first two readings: 150 of 1,000 ticks since the start.
+    write_file(top / "proc/stat", "cpu  100 0 50 800 50 0 0 0 0 0\n");
+    HostMeter hasty(top / "proc", top / "sys");
+    EXPECT_FALSE(hasty.read().cpu_percent);
+    EXPECT_DOUBLE_EQ(hasty.read().cpu_percent.value_or(-1), 15);
     std::filesystem::remove_all(top);
 }
