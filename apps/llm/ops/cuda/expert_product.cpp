@@ -110,9 +110,8 @@ bool CudaExpertProduct::choose_and_run_gated(HiddenRows x, const NormArgs& norm,
                                              const ExpertMatrices& up, Activation activation,
                                              HiddenRows out) {
     ExpertArgs args = gated_args(x, gate, up, activation, to, out);
-    if (x.rows == 0 || x.rows > matvec_rows || to.shared != nullptr ||
-        !chooses_in_product(settings.experts) || x.columns != args.matrix[0].first.columns ||
-        !by_vectors(args))
+    if (x.rows == 0 || to.shared != nullptr || !chooses_in_product(settings.experts) ||
+        x.columns != args.matrix[0].first.columns || !by_vectors(args))
         return false;
     const std::size_t used = logits_bytes(x.rows, settings.experts);
     if (used > scratch_.size()) needs_scratch();

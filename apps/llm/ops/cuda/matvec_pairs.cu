@@ -18,14 +18,11 @@ struct PairLaunch {
     int blocks, blocks_of_second;
 };
 
-// Returns the bytes of all matrices.
+// Returns the bytes of all matrices, which have one format.
 double weight_bytes(const MatmulArgs& args) {
-    double bytes = 0;
-    for (int m = 0; m < args.matrices; ++m)
-        bytes += static_cast<double>(args.matrix[m].rows) *
-                 static_cast<double>(
-                     row_bytes(args.matrix[m].format, static_cast<std::size_t>(args.matrix[m].columns)));
-    return bytes;
+    const DeviceMatrix& w = args.matrix[0];
+    return static_cast<double>(args.first_group[args.matrices]) * rows_in_group *
+           static_cast<double>(row_bytes(w.format, static_cast<std::size_t>(w.columns)));
 }
 
 // If both products need more blocks than run at once, they share these by their bytes of weights.

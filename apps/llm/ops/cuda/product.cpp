@@ -239,10 +239,8 @@ bool CudaProduct::runs_beside(const MatmulArgs& args, const DeviceMatrix& next) 
 }
 
 bool CudaProduct::runs_in_pair(const MatmulArgs& args, const DeviceMatrix& next) const {
-    MatmulArgs other = args;
-    other.matrix[0] = next;
-    return by_vectors(args) && !args.beside_last && multiplies_in_pairs(args.matrix[0].format, next.format) &&
-           (args.rows > 1 || (prepares_x(args) && prepares_x(other)));
+    return multiplies_in_pairs(args.matrix[0].format, next.format) && !args.beside_last &&
+           (args.rows == 1 ? runs_beside(args, next) : by_vectors(args));
 }
 
 bool CudaProduct::takes_norm(HiddenRows x, std::span<const WeightMatrix* const> weights, bool gated,

@@ -14,7 +14,8 @@ namespace {
 
 constexpr int logit_warps = 4, logit_threads = 32 * logit_warps;
 constexpr int sort_warps = 8;
-constexpr int few_rows = 4;               // one kernel does everything for them
+constexpr int few_rows = 4;  // one kernel does everything for them
+static_assert(few_rows <= matvec_rows, "products that choose experts have a warp for each row and some left");
 constexpr int few_pairs = 32 * few_rows;  // a row uses at most 32 experts
 
 template <int width>
