@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include <cstdlib>
 
 #include "base/error.h"
@@ -56,6 +61,20 @@ CpuLevel cpu_level() {
 bool has_avx512_vnni() {
 #if defined(__x86_64__)
     return __builtin_cpu_supports("avx512vnni");
+#else
+    return false;
+#endif
+}
+
+bool may_use_amx() {
+#if defined(__x86_64__) && defined(__linux__)
+    static const bool granted = [] {
+        if (!__builtin_cpu_supports("amx-tile") || !__builtin_cpu_supports("amx-int8")) return false;
+        constexpr int request_permission = 0x1023, tile_data = 18;  // of <asm/prctl.h>, Linux 5.16 and newer
+        return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+    }();
+    const char* level = std::getenv("VOLTPILE_CPU_LEVEL");
+    return granted && (level == nullptr || *level == 0);
 #else
     return false;
 #endif

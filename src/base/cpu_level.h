@@ -36,6 +36,11 @@ CpuLevel cpu_level();
 // Whether this processor has AVX-512 VNNI: integer dot products, which CpuLevel::Avx512 does not include.
 bool has_avx512_vnni();
 
+// Whether code of CpuLevel::Avx512, which does not include it, may use AMX for 8-bit integers: the processor
+// has it, the system gave this process the tile registers, for which the first call asks, and
+// VOLTPILE_CPU_LEVEL names no level.
+bool may_use_amx();
+
 // Returns cpu_level() and the levels below it, highest first.
 std::vector<CpuLevel> usable_cpu_levels();
 

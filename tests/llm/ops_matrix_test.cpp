@@ -348,40 +348,5 @@ TEST(CpuOpsTest, RowsDoNotDependOnEachOther) {
     }
 }
 
-// All levels with integer products give the same bits for quantized weights.
-TEST(CpuOpsTest, IntegerProductsDoNotDependOnTheLevel) {
-    constexpr std::int64_t columns = 1536, weights_count = 38, rows = 6;
-    std::vector<float> x(static_cast<std::size_t>(rows * columns));
-    std::mt19937 random(3);
-    for (float& value : x) value = std::normal_distribution<float>()(random);
-    std::vector<CpuKernels> with_integers;
-    for (const CpuLevel level : usable_cpu_levels()) {
-        with_integers.push_back(cpu_kernels(level));
-        if (with_integers.back().integer_product == nullptr) with_integers.pop_back();
-    }
-    if (!with_integers.empty()) {  // a processor with AVX-512 and without VNNI
-        with_integers.push_back(with_integers.front());
-        with_integers.back().integer_product = cpu_kernels(CpuLevel::Avx2).integer_product;
-    }
-    for (const WeightFormatInfo& entry : kWeightFormats) {
-        const WeightFormat format = entry.format;
-        if (!has_integer_product(format)) continue;
-        const std::size_t blocks = static_cast<std::size_t>(columns * weights_count) / entry.block_size;
-        const auto bytes = random_blocks(format, 7, blocks, 0.03);
-        std::vector<float> first;
-        for (const CpuKernels& kernels : with_integers) {
-            CpuOps ops({-1}, kernels);
-            const auto matrix = ops.load_matrix(
-                {format, weights_count, columns, row_bytes(format, columns), bytes.data(), false});
-            std::vector<float> out(static_cast<std::size_t>(rows * weights_count));
-            ops.matmul(HiddenRows{x.data(), rows, columns}, *matrix,
-                       FloatRows{out.data(), rows, weights_count});
-            if (first.empty()) first = out;
-            EXPECT_EQ(0, std::memcmp(first.data(), out.data(), out.size() * sizeof(float)))
-                << name(kernels.level) << ", " << name(format);
-        }
-    }
-}
-
 }  // namespace
 }  // namespace voltpile::llm

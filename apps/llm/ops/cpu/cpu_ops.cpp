@@ -20,7 +20,8 @@ CpuOps::CpuOps(const std::vector<int>& pus, const CpuKernels& kernels, bool clam
 }
 
 std::string CpuOps::describe() const {
-    return fmt::format("{}, {} thread{}", name(kernels_.level), team_.size(), team_.size() == 1 ? "" : "s");
+    return fmt::format("{}{}, {} thread{}", name(kernels_.level), with_amx(kernels_) ? " and AMX" : "",
+                       team_.size(), team_.size() == 1 ? "" : "s");
 }
 
 void CpuOps::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, float eps, HiddenRows out,
@@ -70,8 +71,9 @@ Product CpuOps::product_of(const WeightMatrix& weight, FloatRows x, std::int64_t
     }
     p.w = in_strips(weight).strips();
     p.row_bytes = static_cast<std::int64_t>(row_bytes(weight.format(), static_cast<std::size_t>(p.columns)));
-    scratch.sums.resize(std::max(scratch.sums.size(), static_cast<std::size_t>(x.rows * integer_sums)));
-    p.quantized = quantized_.data() + quantized_row * (x.columns / quantized_columns);
+    scratch.sums.resize(
+        std::max(scratch.sums.size(), static_cast<std::size_t>(x.rows * std::max(each, product_weights))));
+    p.quantized = quantized_.data() + quantized_row * quantized_stride(x.columns);
     p.integer_panel = scratch.integer_panel.front().bytes;
     p.sums = scratch.sums.data();
     return p;

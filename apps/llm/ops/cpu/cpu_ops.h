@@ -91,7 +91,7 @@ class CpuOps : public HostOps {
     // Quantizes row_of(r) for 0 <= r < rows to quantized_.
     template <class RowOf>
     void quantize_rows(std::int64_t rows, std::int64_t columns, const RowOf& row_of) {
-        const std::int64_t blocks = columns / quantized_columns;
+        const std::int64_t blocks = quantized_stride(columns);
         quantized_.resize(std::max(quantized_.size(), static_cast<std::size_t>(rows * blocks)));
         // Few rows are quantized in less time than it takes to wake the team.
         constexpr std::int64_t rows_for_team = 8;

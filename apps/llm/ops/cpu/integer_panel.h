@@ -14,6 +14,7 @@ inline namespace VOLTPILE_TARGET {
 constexpr int panel_columns = 256;
 constexpr int panel_blocks = panel_columns / quantized_columns;
 constexpr int panel_registers = 2;
+constexpr int panel_weights = panel_registers * lane_count;
 constexpr int group_registers = quantized_columns / 4;  // for 32 columns
 
 // w[j, c] = scale * (q - offset) + min, with the scale of the format's group of columns.

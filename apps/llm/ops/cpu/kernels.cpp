@@ -2,8 +2,10 @@
 // see base/simd.h.
 #include "llm/ops/cpu/kernels.h"
 
+#include "llm/ops/cpu/amx_tiles.h"
 #include "llm/ops/cpu/integer_product.h"
 #include "llm/ops/cpu/product.h"
+#include "llm/ops/cpu/quantize.h"
 #include "llm/ops/cpu/row_kernels.h"
 #include "llm/ops/cpu/scaled_rows.h"
 
@@ -11,13 +13,16 @@ namespace voltpile::llm {
 
 template <>
 CpuKernels compiled_cpu_kernels<simd_level>() {
-#if defined(__AVX2__)
-    constexpr auto integers = integer_product;
+    using IntegerProduct = void (*)(const Product&);
+#if defined(__AVX512F__)
+    constexpr IntegerProduct integers = integer_product<NoTiles>, amx = integer_product<AmxTiles>;
+#elif defined(__AVX2__)
+    constexpr IntegerProduct integers = integer_product<NoTiles>, amx = nullptr;
 #else
-    constexpr void (*integers)(const Product&) = nullptr;
+    constexpr IntegerProduct integers = nullptr, amx = nullptr;
 #endif
-    return {simd_level,   product<>, integers, quantize, attention,
-            add_rms_norm, gate,      soft_cap, to_half,  scaled_rows};
+    return {simd_level,   product<>, integers, amx,     quantize,   attention,
+            add_rms_norm, gate,      soft_cap, to_half, scaled_rows};
 }
 
 }  // namespace voltpile::llm

@@ -20,9 +20,8 @@ namespace voltpile::llm {
 constexpr std::int64_t product_columns = 1024;
 constexpr std::int64_t product_weights = 32;
 
-// Scratch of integer_product: an unpacked part of the matrix, aligned to 64 bytes, and the sums of each row.
+// Scratch of integer_product: an unpacked part of the matrix, aligned to 64 bytes.
 constexpr std::int64_t integer_panel_bytes = 12288;
-constexpr std::int64_t integer_sums = 32;
 
 // out[r, j - begin] = sum_c x[r, c] * w[j, c] for begin <= j < end and all rows r of x.
 struct Product {
@@ -38,9 +37,9 @@ struct Product {
     std::int64_t out_stride = 0;
     float* panel = nullptr;  // scratch: product_weights * product_columns
     // Of integer_product only.
-    const QuantizedBlock* quantized = nullptr;  // (rows, columns / quantized_columns): x
+    const QuantizedBlock* quantized = nullptr;  // x; its rows are quantized_stride(columns) blocks apart
     std::byte* integer_panel = nullptr;         // scratch: integer_panel_bytes
-    float* sums = nullptr;                      // scratch: rows * integer_sums
+    float* sums = nullptr;  // scratch: rows * (end - begin), rounded up to product_weights
 };
 
 // The formats that integer_product has.
@@ -100,6 +99,8 @@ struct CpuKernels {
     // The same for packed weights of kIntegerProductFormats, from quantized activations. nullptr: the
     // level has none, and `product` multiplies all formats; otherwise it has only the others.
     void (*integer_product)(const Product&);
+    // integer_product with AMX: the same bits. nullptr: the level has none.
+    void (*amx_product)(const Product&);
     // Quantizes a row. columns: a multiple of quantized_columns.
     void (*quantize)(const float* x, std::int64_t columns, QuantizedBlock* to);
     void (*attention)(const AttentionRow&);
@@ -120,6 +121,11 @@ inline bool by_integers(const CpuKernels& kernels, WeightFormat format) {
     return kernels.integer_product != nullptr && has_integer_product(format);
 }
 
+// Whether these products use AMX.
+inline bool with_amx(const CpuKernels& kernels) {
+    return kernels.amx_product != nullptr && kernels.integer_product == kernels.amx_product;
+}
+
 // Defined in kernels.cpp, which is compiled once for each level.
 template <CpuLevel level>
 CpuKernels compiled_cpu_kernels();
@@ -136,6 +142,7 @@ inline CpuKernels cpu_kernels(CpuLevel level) {
     CpuKernels kernels = at_cpu_level(level, of);
     if (level == CpuLevel::Avx512 && !has_avx512_vnni())
         kernels.integer_product = at_cpu_level(CpuLevel::Avx2, of).integer_product;  // the same bits
+    if (kernels.amx_product != nullptr && may_use_amx()) kernels.integer_product = kernels.amx_product;
     return kernels;
 }
 

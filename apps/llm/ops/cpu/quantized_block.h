@@ -20,4 +20,10 @@ struct alignas(64) QuantizedBlock {
 };
 static_assert(sizeof(QuantizedBlock) == 64);
 
+// Returns the blocks from one row to the next. An odd number: multiples of 64 blocks (4 KB) would put the
+// same columns of all rows into one set of the first-level cache.
+constexpr std::int64_t quantized_stride(std::int64_t columns) {
+    return columns / quantized_columns | 1;
+}
+
 }  // namespace voltpile::llm

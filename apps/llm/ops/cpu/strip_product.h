@@ -73,10 +73,10 @@ struct RowsSink {
     }
 };
 
-// `rows` rows of `blocks` blocks, and a strip of weights. sums: (rows, strip_rows).
+// `rows` rows of `blocks` blocks, x_stride blocks apart, and a strip of weights. sums: (rows, strip_rows).
 template <WeightFormat format, int rows>
-__attribute__((noinline)) void multiply_strip(Bytes strip, const QuantizedBlock* x, std::int64_t blocks,
-                                              float* sums) {
+__attribute__((noinline)) void multiply_strip(Bytes strip, const QuantizedBlock* x, std::int64_t x_stride,
+                                              std::int64_t blocks, float* sums) {
     using Block = Unpack<format>;
     // Blocks of 32 weights are read in the order of memory. Blocks of 256 are not, and their many requests at
     // once would fill the first-level cache's buffers, so they go to the second-level cache.
@@ -88,7 +88,7 @@ __attribute__((noinline)) void multiply_strip(Bytes strip, const QuantizedBlock*
         for (int u = 0; u < strip_registers; ++u) {
             RowsSink<format, rows> sink;
             sink.x = x + b;
-            sink.x_stride = blocks;
+            sink.x_stride = x_stride;
 #pragma GCC unroll 4
             for (int r = 0; r < rows; ++r) sink.total[r] = total[r][u];
             Block::unpack(StripBlock{strip, u * lane_count}, sink);
@@ -109,10 +109,11 @@ constexpr int rows_without_panel = simd_level == CpuLevel::Avx512 ? 8
 
 template <WeightFormat format, int rows>
 VOLTPILE_INLINE void multiply_rows_with_strip(const Product& p, std::int64_t first, std::int64_t& row) {
-    const std::int64_t blocks = p.columns / quantized_columns;
+    const std::int64_t stride = quantized_stride(p.columns);
     for (; row + rows <= p.rows; row += rows) {
         multiply_strip<format, rows>(reinterpret_cast<Bytes>(p.w) + first * p.row_bytes,
-                                     p.quantized + row * blocks, blocks, p.sums);
+                                     p.quantized + row * stride, stride, p.columns / quantized_columns,
+                                     p.sums);
         for (int r = 0; r < rows; ++r) store_sums(p, p.sums + r * strip_rows, row + r, first, strip_rows);
     }
 }

@@ -10,10 +10,14 @@
 namespace voltpile::llm {
 
 // Returns the matrix rows in one work item, of which the matrix has `matrix_rows`. rows: of x. With many rows
-// of x, as many as a panel has, because kernels expand panels. With few, memory is what takes the time: as
+// of x, as many as a panel has, because kernels expand panels, or several panels if each thread still has two
+// items: these read x together. With few, memory is what takes the time: as
 // many as leave each thread some sixteen items, so that all finish at about the same time, because the first
 // weights of an item have not been prefetched.
 inline std::int64_t weights_of_item(std::int64_t matrix_rows, std::int64_t rows, int threads) {
+    if (rows >= 64)
+        return std::clamp<std::int64_t>(matrix_rows / (2 * threads) / product_weights * product_weights,
+                                        product_weights, 4 * product_weights);
     if (rows >= 8) return product_weights;
     return std::clamp<std::int64_t>(matrix_rows / (16 * threads) / strip_rows * strip_rows, strip_rows,
                                     16 * strip_rows);
