@@ -12,6 +12,7 @@ struct IntegerWeights {
     int matrices = 0;
     bool gated = false;
     SlabMemory::Piece copy;  // of integer_copy_bytes() (gpu_memory.h), or empty
+    bool large = false;      // has a copy, and is_large() (product.h) of all formats
 };
 
 }  // namespace voltpile::llm

@@ -25,6 +25,12 @@ void blas_check(cublasStatus_t status, const char* doing) {
         throw DeviceError(fmt::format("{}: {}", doing, cublasGetStatusString(status)));
 }
 
+std::int64_t weights_in(std::span<const WeightMatrix* const> matrices) {
+    std::int64_t all = 0;
+    for (const WeightMatrix* const matrix : matrices) all += matrix->rows() * matrix->columns();
+    return all;
+}
+
 }  // namespace
 
 void CudaProduct::ReleaseBlas::operator()(cublasContext* blas) const noexcept {
@@ -170,6 +176,9 @@ void CudaProduct::allow_integers([[maybe_unused]] std::span<WeightMatrix* const>
     if (bytes <= room) {
         room -= bytes;
         integers.copy = copies.allocate(bytes);
+        integers.large = std::ranges::all_of(weights, [&](const WeightMatrix* weight) {
+            return is_large(weight->format(), weights_in(weights));
+        });
         args.gated = gated;
         args.integers = &integers;
         args.scratch = scratch_.data();
@@ -191,25 +200,25 @@ bool CudaProduct::by_integers([[maybe_unused]] const IntegerWeights* integers,
 #if VOLTPILE_SM90
     if (!sm90_ || integers == nullptr) return false;
     // Batch-invariant: any number of rows, since integers are added without rounding.
-    return batch_invariant_ || takes_int8_tiles(*integers, rows);
+    if (batch_invariant_ || takes_int8_tiles(*integers, rows)) return true;
+    return integers->large && rows > matvec_rows_if_large && rows <= matvec_rows;
 #else
     return false;
 #endif
 }
 
-// Only if batch-invariant, because few rows are otherwise multiplied by the weights themselves.
 bool CudaProduct::by_int8_vectors([[maybe_unused]] const MatmulArgs& args) const {
 #if VOLTPILE_SM90
-    return batch_invariant_ && by_integers(args.integers, args.rows) &&
-           takes_int8_vectors(args, multiprocessors_);
+    return by_integers(args.integers, args.rows) && takes_int8_vectors(args, multiprocessors_);
 #else
     return false;
 #endif
 }
 
 bool CudaProduct::adds(std::int64_t rows, const CudaMatrix& weight) const {
-    if (rows > matvec_rows || !batch_invariant_) return rows <= matvec_rows;
-    return by_int8_vectors(one_matrix(static_cast<int>(rows), weight));
+    if (rows > matvec_rows) return false;
+    const MatmulArgs args = one_matrix(static_cast<int>(rows), weight);
+    return by_vectors(args) || by_int8_vectors(args);
 }
 
 MatmulArgs CudaProduct::one_matrix(int rows, const CudaMatrix& weight) {
@@ -230,7 +239,14 @@ void CudaProduct::multiply_rows(MatmulArgs& args, std::size_t used) {
     }
 }
 bool CudaProduct::by_vectors(const MatmulArgs& args) const {
-    return args.rows <= matvec_rows && !batch_invariant_;
+    std::int64_t weights = 0;
+    for (int m = 0; m < args.matrices; ++m)
+        weights += std::int64_t{args.matrix[m].rows} * args.matrix[m].columns;
+    return args.rows <= most_vector_rows(args.matrix[0].format, weights) && !batch_invariant_ &&
+           !by_integers(args.integers, args.rows);
+}
+int CudaProduct::most_vector_rows(WeightFormat format, std::int64_t weights) const {
+    return sm90_ && is_large(format, weights) ? matvec_rows_if_large : matvec_rows;
 }
 bool CudaProduct::runs_beside(const MatmulArgs& args, const DeviceMatrix& next) const {
     MatmulArgs other = args;
@@ -250,9 +266,11 @@ bool CudaProduct::takes_norm(HiddenRows x, std::span<const WeightMatrix* const> 
 #if VOLTPILE_SM90
     const IntegerWeights* const integers = integers_of(weights, gated);
     if (by_integers(integers, x.rows))
-        return (batch_invariant_ || x.rows >= least_normed_rows) && norms_in_int8_rows(integers->rotation);
+        return (batch_invariant_ || x.rows <= matvec_rows || x.rows >= least_normed_rows) &&
+               norms_in_int8_rows(integers->rotation);
 #endif
     if (gated && weights[0]->format() != weights[1]->format()) return false;
+    if (x.rows > most_vector_rows(w.format, weights_in(weights))) return false;
     return !batch_invariant_ && !has_delta && norms_in_product(w.format, static_cast<int>(x.rows), w.columns);
 }
 

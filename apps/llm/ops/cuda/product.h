@@ -23,6 +23,13 @@ namespace voltpile::llm {
 const void* padded_columns(HiddenRows x, int columns, std::span<std::uint8_t> scratch, std::size_t& used,
                            const Stream& stream);
 
+// On compute capability 9.0, tensor cores multiply more rows than these with so many weights of fewer than 8
+// bits: matrix-vector products need more time for instructions than for memory (measured).
+constexpr int matvec_rows_if_large = 2;
+constexpr bool is_large(WeightFormat format, std::int64_t weights) {
+    return weights >= std::int64_t{1} << 25 && block_bytes(format) < block_size(format);
+}
+
 class CudaProduct {
   public:
     // stream, scratch (GPU memory): must outlive the object. batch_invariant: a row's result does not depend
@@ -64,6 +71,8 @@ class CudaProduct {
     static const IntegerWeights* integers_of(std::span<const WeightMatrix* const> weights, bool gated);
     bool by_integers(const IntegerWeights* integers, std::int64_t rows) const;
     bool by_vectors(const MatmulArgs& args) const;
+    // Returns how many rows matrix-vector products multiply, at most, with so many weights.
+    int most_vector_rows(WeightFormat format, std::int64_t weights) const;
     bool by_int8_vectors(const MatmulArgs& args) const;
     // Returns the arguments of a product of one matrix, so far as it and the number of rows tell.
     static MatmulArgs one_matrix(int rows, const CudaMatrix& weight);
