@@ -182,49 +182,78 @@ void CpuOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchV
     constexpr int most_heads = 8;
     const int of_kv_head = settings.heads / settings.kv_heads;
     const int pieces = (of_kv_head + most_heads - 1) / most_heads;
-    team_.for_each(static_cast<std::int64_t>(batch.rows) * settings.kv_heads * pieces, [&](std::int64_t item,
-                                                                                           int thread) {
-        const auto r = item / pieces / settings.kv_heads;
+    find_adjacent_rows(batch, settings.kv_heads * pieces, (of_kv_head + pieces - 1) / pieces);
+    const auto blocks = static_cast<std::int64_t>(adjacent_rows_.size());
+    team_.for_each(blocks * settings.kv_heads * pieces, [&](std::int64_t item, int thread) {
+        const AdjacentRows& block =
+            adjacent_rows_[static_cast<std::size_t>(item / pieces / settings.kv_heads)];
         const auto kv_head = item / pieces % settings.kv_heads;
         const int piece = static_cast<int>(item % pieces);
         const int first_head = piece * of_kv_head / pieces;
         const int group = (piece + 1) * of_kv_head / pieces - first_head;
         const std::int64_t column = (kv_head * of_kv_head + first_head) * settings.head_dim;
-        float* to = host(out).data + r * out.columns + column;
-        if (batch.sequence[r] < 0) {
-            std::fill_n(to, group * settings.head_dim, 0.0F);
+        float* const to = host(out).data + block.begin * out.columns + column;
+        const std::int32_t sequence = batch.sequence[block.begin];
+        if (sequence < 0) {
+            for (int r = 0; r < block.rows; ++r)
+                std::fill_n(to + r * out.columns, group * settings.head_dim, 0.0F);
             return;
         }
-        AttentionRow row;
-        row.q = host(qkv).data + r * qkv.columns + column;
-        row.out = to;
-        row.group = group;
-        row.head_dim = settings.head_dim;
-        row.element = cache.element;
+        AttentionRows rows;
+        rows.q = host(qkv).data + block.begin * qkv.columns + column;
+        rows.out = to;
+        rows.q_stride = qkv.columns;
+        rows.out_stride = out.columns;
+        rows.rows = block.rows;
+        rows.group = group;
+        rows.head_dim = settings.head_dim;
+        rows.element = cache.element;
         const auto first_token = static_cast<std::size_t>(kv_head) * kv_page_tokens;
         const auto dim = static_cast<std::size_t>(settings.head_dim);
         const std::size_t first_byte = first_token * kv_number_bytes(cache.element, dim);
-        row.keys = static_cast<const std::byte*>(cache.keys) + first_byte;
-        row.values = static_cast<const std::byte*>(cache.values) + first_byte;
+        rows.keys = static_cast<const std::byte*>(cache.keys) + first_byte;
+        rows.values = static_cast<const std::byte*>(cache.values) + first_byte;
         if (cache.element != KvElement::F16) {
             const std::size_t first_scale = first_token * kv_scale_bytes(cache.element, dim);
-            row.key_scales = static_cast<const std::byte*>(cache.key_scales) + first_scale;
-            row.value_scales = static_cast<const std::byte*>(cache.value_scales) + first_scale;
+            rows.key_scales = static_cast<const std::byte*>(cache.key_scales) + first_scale;
+            rows.value_scales = static_cast<const std::byte*>(cache.value_scales) + first_scale;
         }
-        row.page_stride = static_cast<std::int64_t>(settings.kv_heads) * kv_page_tokens;
-        row.pages = batch.page_table + static_cast<std::int64_t>(batch.sequence[r]) * batch.max_pages;
-        row.last = batch.position[r];
-        row.first = attention.window > 0 ? std::max(0, row.last - attention.window + 1) : 0;
-        row.scale = attention.scale;
-        row.soft_cap = attention.soft_cap;
-        if (attention.sinks != nullptr) row.sinks = attention.sinks + kv_head * of_kv_head + first_head;
-        auto& scores = scratch_[static_cast<std::size_t>(thread)].other;
-        const auto needed =
-            static_cast<std::size_t>(group) * static_cast<std::size_t>(row.last - row.first + 1 + 64);
-        scores.resize(std::max(scores.size(), needed));
-        row.scores = scores.data();
-        kernels_.attention(row);
+        rows.page_stride = static_cast<std::int64_t>(settings.kv_heads) * kv_page_tokens;
+        rows.pages = batch.page_table + static_cast<std::int64_t>(sequence) * batch.max_pages;
+        rows.position = batch.position[block.begin];
+        rows.window = attention.window;
+        rows.scale = attention.scale;
+        rows.soft_cap = attention.soft_cap;
+        if (attention.sinks != nullptr) rows.sinks = attention.sinks + kv_head * of_kv_head + first_head;
+        const std::int64_t page = std::int64_t{kv_page_tokens} * settings.head_dim;
+        const std::int64_t keys = rows.last_of(rows.rows - 1) - rows.first_of(0) + 1;
+        auto& scratch = scratch_[static_cast<std::size_t>(thread)].other;
+        scratch.resize(std::max(scratch.size(),
+                                static_cast<std::size_t>(page + rows.rows * group * attention_scores(keys))));
+        rows.page = scratch.data();
+        rows.scores = scratch.data() + page;
+        kernels_.attention(rows);
     });
+}
+
+void CpuOps::find_adjacent_rows(const BatchView& batch, int pieces, int group) {
+    // Scores of 1 MB stay in the second-level cache. Each thread should have a few work items.
+    constexpr int most_scores = 1 << 18;
+    const int most_rows = std::clamp(batch.rows * pieces / (4 * team_.size()), 1, 8);
+    adjacent_rows_.clear();
+    for (int r = 0; r < batch.rows; ++r) {
+        if (!adjacent_rows_.empty()) {
+            AdjacentRows& last = adjacent_rows_.back();
+            const bool follows = batch.sequence[r] == batch.sequence[last.begin] &&
+                                 batch.position[r] == batch.position[last.begin] + last.rows;
+            const std::int64_t scores = std::int64_t{last.rows + 1} * group * (batch.position[r] + 1);
+            if (follows && last.rows < most_rows && scores <= most_scores) {
+                ++last.rows;
+                continue;
+            }
+        }
+        adjacent_rows_.push_back({r, 1});
+    }
 }
 
 void CpuOps::soft_cap(FloatRows x, float cap) {

@@ -115,6 +115,8 @@ class CpuOps : public HostOps {
     template <class ItemProduct>
     void for_each_item(const ExpertWeights& weights, const Routing& routing, const ItemProduct& product);
     void multiply(FloatRows x, std::span<const WeightMatrix* const> weights, FloatRows out);
+    // Divides the rows into blocks of a sequence, for attention in `pieces` of up to `group` heads each.
+    void find_adjacent_rows(const BatchView& batch, int pieces, int group);
     // Lists the pairs whose rows have an adapter that changes the expert, sorted by factors.
     void find_adapted_pairs(const AdapterWeights& adapters, const BatchView& batch, const Routing& routing);
     // The rows of a product with an adapter, at most most_adapted_rows.
@@ -155,10 +157,14 @@ class CpuOps : public HostOps {
     std::vector<Scratch> scratch_;
     std::vector<QuantizedBlock> quantized_;  // the activations of the current product
     std::vector<float> means_;
-    std::vector<float> logits_;               // of the router
-    std::vector<float> gathered_;             // the rows of x in the order of their experts
-    std::vector<float> products_;             // of each row with each of its experts
-    std::vector<std::int64_t> adapted_rows_;  // with the same adapter
+    struct AdjacentRows {
+        int begin, rows;
+    };
+    std::vector<AdjacentRows> adjacent_rows_;  // of attention
+    std::vector<float> logits_;                // of the router
+    std::vector<float> gathered_;              // the rows of x in the order of their experts
+    std::vector<float> products_;              // of each row with each of its experts
+    std::vector<std::int64_t> adapted_rows_;   // with the same adapter
     struct AdaptedPair {
         int factors;  // index of the adapter for the expert
         std::int32_t pair;

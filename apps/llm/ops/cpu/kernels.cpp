@@ -3,6 +3,7 @@
 #include "llm/ops/cpu/kernels.h"
 
 #include "llm/ops/cpu/amx_tiles.h"
+#include "llm/ops/cpu/attention.h"
 #include "llm/ops/cpu/integer_product.h"
 #include "llm/ops/cpu/product.h"
 #include "llm/ops/cpu/quantize.h"

@@ -72,10 +72,19 @@ struct ScaledRows {
     bool adds = false;
 };
 
-// Attention of one row and the `group` query heads that share a KV head.
-struct AttentionRow {
-    const float* q = nullptr;  // (group, head_dim)
-    float* out = nullptr;      // (group, head_dim)
+// The numbers of scratch that a row and head need for the scores of `keys` keys: a margin on either side.
+constexpr std::int64_t attention_margin = 16;
+constexpr std::int64_t attention_scores(std::int64_t keys) {
+    return (keys + 15) / 16 * 16 + 2 * attention_margin;
+}
+
+// Attention of adjacent rows of a sequence and the `group` query heads that share a KV head.
+struct AttentionRows {
+    const float* q = nullptr;  // (rows, group, head_dim), q_stride from row to row
+    float* out = nullptr;      // likewise, with out_stride
+    std::int64_t q_stride = 0;
+    std::int64_t out_stride = 0;
+    int rows = 1;
     int group = 0;
     int head_dim = 0;
     KvElement element = KvElement::F16;
@@ -85,12 +94,17 @@ struct AttentionRow {
     const void* value_scales = nullptr;
     std::int64_t page_stride = 0;         // from page to page, in tokens: kv_heads * kv_page_tokens
     const std::int32_t* pages = nullptr;  // the sequence's row of the page table
-    int first = 0;                        // first and last position, inclusive
-    int last = 0;
-    float scale = 1;               // factor of the scores
-    float soft_cap = 0;            // see AttentionSettings
-    const float* sinks = nullptr;  // (group), or nullptr; see AttentionSettings
-    float* scores = nullptr;       // scratch: group * (last - first + 1 + 64)
+    int position = 0;                     // of the first row: the last key it attends to
+    int window = 0;                       // attend to so many keys at most; 0: to all
+    float scale = 1;                      // factor of the scores
+    float soft_cap = 0;                   // see AttentionSettings
+    const float* sinks = nullptr;         // (group), or nullptr; see AttentionSettings
+    float* page = nullptr;                // scratch: kv_page_tokens * head_dim
+    float* scores = nullptr;  // scratch: rows * group * attention_scores(keys of all rows together)
+
+    // The first and the last position that row r attends to.
+    int first_of(int r) const { return window > 0 && last_of(r) >= window ? last_of(r) - window + 1 : 0; }
+    int last_of(int r) const { return position + r; }
 };
 
 struct CpuKernels {
@@ -103,7 +117,7 @@ struct CpuKernels {
     void (*amx_product)(const Product&);
     // Quantizes a row. columns: a multiple of quantized_columns.
     void (*quantize)(const float* x, std::int64_t columns, QuantizedBlock* to);
-    void (*attention)(const AttentionRow&);
+    void (*attention)(const AttentionRows&);
     // x += delta + bias (unless nullptr); out = x * weight / sqrt(mean(x^2) + eps), or x if weight is
     // nullptr; returns the mean. out may be x.
     float (*add_rms_norm)(float* x, const float* delta, const float* bias, const float* weight, float eps,
