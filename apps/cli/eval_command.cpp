@@ -25,7 +25,6 @@ namespace voltpile::cli {
 namespace {
 
 constexpr int usual_window = 2048;  // tokens
-constexpr int pass_rows = 256;      // each of them computes logits
 
 std::string name_of(const std::string& path) {
     return path == "-" ? "stdin" : path;
@@ -79,7 +78,7 @@ ExitCode evaluate_model(const MpiSession& session, EvalArguments args) {
         args.replica.context = static_cast<int>(std::min<std::int64_t>(context, usual_window));
     const CutText cut = agreed([&] { return cut_text(text, *model, reference.get(), args); });
     const std::span<const llm::EvalWindow> windows = cut.windows;
-    args.replica.rows = args.replica.logits = std::min(pass_rows, args.replica.context);
+    args.replica.rows = args.replica.logits = std::min(args.rows, args.replica.context);
 
     const auto print = [&](const llm::EvalRun& run) {
         const llm::Evaluation evaluation = llm::evaluate(run.scores);
@@ -122,6 +121,12 @@ void add_eval(CLI::App& model, Action& action) {
             "--stride", args->stride,
             "tokens from the start of one window to the next; shared tokens are context only [no overlap]")
         ->check(CLI::Range(1, 1 << 24));
+    eval->add_option(
+            "--rows", args->rows,
+            "tokens in a pass, each with logits; 1 to 4 measure the matrix products by which as many "
+            "sequences generate")
+        ->check(CLI::Range(1, 4096))
+        ->capture_default_str();
     eval->add_flag("--second-halves", args->second_halves,
                    "score only the second half of each full window, as llama.cpp does");
     eval->add_flag("--no-begin-token", args->no_begin_token,

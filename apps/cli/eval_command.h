@@ -14,6 +14,7 @@ struct EvalArguments {
     std::string text;       // a file; "-": stdin
     std::string reference;  // the model to compare with; empty: none
     int stride = 0;
+    int rows = 256;
     bool second_halves = false;
     bool no_begin_token = false;
     bool json = false;

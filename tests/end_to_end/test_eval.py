@@ -86,6 +86,11 @@ class Eval(Case):
         found = self.evaluate(MODELS / "hf", self.opening(OPENING["letters"]), "--context", "256", "--stride", "100")
         self.assert_perplexity(found, OPENING["perplexity"]["f16, stride 100 of 256"])
 
+    def test_rows_of_a_pass_do_not_matter_on_cores(self):
+        text = self.opening(OPENING["letters"])
+        all_at_once, alone = (self.evaluate(MODELS / "tiny-q8_0.gguf", text, "--cpu", "--rows", rows) for rows in ("256", "1"))
+        self.assertEqual(all_at_once["perplexity"], alone["perplexity"])
+
     def test_divergence_from_itself_is_zero(self):
         model = MODELS / "tiny-q8_0.gguf"
         with open(self.opening()) as text:
