@@ -47,10 +47,11 @@ class AmxTiles {
             "tileloadd (%[w],%[w_stride],1), %%tmm%c[weights]\n\t"
             "tdpbsud %%tmm%c[weights], %%tmm%c[activations], %%tmm%c[sums]\n\t"
             "tilestored %%tmm%c[sums], (%[to],%[to_stride],1)"
-            : "=m"(to)
+            :
             : [x] "r"(x), [x_stride] "r"(x_stride), [w] "r"(weights), [w_stride] "r"(weights_stride),
               [to] "r"(to.of_row), [to_stride] "r"(static_cast<std::int64_t>(sizeof to.of_row[0])),
-              [sums] "i"(3 * set), [activations] "i"(3 * set + 1), [weights] "i"(3 * set + 2));
+              [sums] "i"(3 * set), [activations] "i"(3 * set + 1), [weights] "i"(3 * set + 2)
+            : "memory");
     }
 };
 #endif

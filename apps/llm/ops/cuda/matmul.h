@@ -1,5 +1,5 @@
 // Matrix products on the GPU. The algorithm depends on the number of rows of x:
-//   up to matvec_rows         matrix-vector products
+//   up to matvec_rows         matrix-vector products, of large matrices fewer (product.h)
 //   up to most_kernel_rows()  tiles on tensor cores
 //   more                      cuBLAS, for which quantized weights are first dequantized to fp16 in memory
 // On compute capability 9.0, products of quantized weights have wide tiles from least_wide_rows on instead of
