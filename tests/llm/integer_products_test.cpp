@@ -33,7 +33,7 @@ std::vector<NamedKernels> kernels_with_integers() {
 }
 
 TEST(IntegerProducts, DoNotDependOnTheInstructions) {
-    constexpr std::int64_t weights_count = 38;
+    constexpr std::int64_t weights_count = 230;
     const std::vector<NamedKernels> all = kernels_with_integers();
     if (all.empty()) GTEST_SKIP() << "this processor has no AVX2";
     const auto check = [&](WeightFormat format, std::int64_t rows, std::int64_t columns) {
@@ -57,8 +57,8 @@ TEST(IntegerProducts, DoNotDependOnTheInstructions) {
         }
     };
     for (const WeightFormat format : kIntegerProductFormats) {
-        // Fewer rows than a tile has, as many, more with a rest, and so many that threads take several
-        // panels.
+        // Fewer rows than a tile has, as many, more with a rest, and so many that work items have several
+        // panels, of which the last one is not full.
         for (const std::int64_t rows : {6, 16, 37, 70}) check(format, rows, 1536);
         if (block_size(format) == 32) check(format, 37, 1120);  // the last panel is not full
     }

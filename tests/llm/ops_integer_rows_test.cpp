@@ -1,5 +1,6 @@
-// Products of one to four rows that may be sums of integers. Batch-invariant GPUs of compute capability 9.0
-// compute them by other kernels than those of more rows, to the same bits. On CPUs rows never depend on
+// Products of one to four rows that may be sums of integers. GPUs of compute capability 9.0 compute them by
+// other kernels than those of more rows, to the same bits, if batch-invariant (and in large matrices,
+// ops_large_matrices_test.cpp). On CPUs rows never depend on
 // others.
 #include <array>
 

@@ -156,7 +156,8 @@ inline CpuKernels cpu_kernels(CpuLevel level) {
     CpuKernels kernels = at_cpu_level(level, of);
     if (level == CpuLevel::Avx512 && !has_avx512_vnni())
         kernels.integer_product = at_cpu_level(CpuLevel::Avx2, of).integer_product;  // the same bits
-    if (kernels.amx_product != nullptr && may_use_amx()) kernels.integer_product = kernels.amx_product;
+    else if (kernels.amx_product != nullptr && may_use_amx())
+        kernels.integer_product = kernels.amx_product;
     return kernels;
 }
 
