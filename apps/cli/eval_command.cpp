@@ -121,10 +121,9 @@ void add_eval(CLI::App& model, Action& action) {
             "--stride", args->stride,
             "tokens from the start of one window to the next; shared tokens are context only [no overlap]")
         ->check(CLI::Range(1, 1 << 24));
-    eval->add_option(
-            "--rows", args->rows,
-            "tokens in a pass, each with logits; 1 to 4 measure the matrix products by which as many "
-            "sequences generate")
+    eval->add_option("--rows", args->rows,
+                     "tokens in a pass, each with logits; 1 to 4 measure the matrix products that as many "
+                     "sequences use in decode steps")
         ->check(CLI::Range(1, 4096))
         ->capture_default_str();
     eval->add_flag("--second-halves", args->second_halves,
