@@ -228,8 +228,9 @@ void CpuOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchV
         const std::int64_t page = std::int64_t{kv_page_tokens} * settings.head_dim;
         const std::int64_t keys = rows.last_of(rows.rows - 1) - rows.first_of(0) + 1;
         auto& scratch = scratch_[static_cast<std::size_t>(thread)].other;
-        scratch.resize(std::max(scratch.size(),
-                                static_cast<std::size_t>(page + rows.rows * group * attention_scores(keys))));
+        scratch.resize(std::max(
+            scratch.size(),
+            static_cast<std::size_t>(page + std::int64_t{rows.rows} * group * attention_scores(keys))));
         rows.page = scratch.data();
         rows.scores = scratch.data() + page;
         kernels_.attention(rows);

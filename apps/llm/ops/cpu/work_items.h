@@ -16,11 +16,12 @@ namespace voltpile::llm {
 // about the same time, because the first weights of an item have not been prefetched.
 inline std::int64_t weights_of_item(std::int64_t matrix_rows, std::int64_t rows, int threads) {
     if (rows >= 64)
-        return std::clamp<std::int64_t>(matrix_rows / (2 * threads) / product_weights * product_weights,
-                                        product_weights, 4 * product_weights);
+        return std::clamp<std::int64_t>(
+            matrix_rows / (std::int64_t{2} * threads) / product_weights * product_weights, product_weights,
+            4 * product_weights);
     if (rows >= 8) return product_weights;
-    return std::clamp<std::int64_t>(matrix_rows / (16 * threads) / strip_rows * strip_rows, strip_rows,
-                                    16 * strip_rows);
+    return std::clamp<std::int64_t>(matrix_rows / (std::int64_t{16} * threads) / strip_rows * strip_rows,
+                                    strip_rows, std::int64_t{16} * strip_rows);
 }
 
 inline std::int64_t items_of(std::int64_t matrix_rows, std::int64_t rows, int threads) {
