@@ -11,6 +11,7 @@ class SoftwareTiles {
   public:
     static constexpr bool usable = true;
     explicit SoftwareTiles(int columns) : columns_(columns) {}
+    void release() {}
 
     template <int set>
     void multiply(const std::int8_t* x, std::int64_t x_stride, const std::uint8_t* weights,

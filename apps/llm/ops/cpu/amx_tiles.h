@@ -32,9 +32,8 @@ class AmxTiles {
         }
         __asm__ volatile("ldtilecfg %0" : : "m"(shapes));
     }
-    ~AmxTiles() { __asm__ volatile("tilerelease"); }
-    AmxTiles(const AmxTiles&) = delete;
-    AmxTiles& operator=(const AmxTiles&) = delete;
+    // To be called at the end. No destructor: one would bring the runtime of exceptions into kernels.
+    void release() { __asm__ volatile("tilerelease"); }
 
     // to[r][lane] = sum over the columns of x[r] times the weight of the lane; a lane of a register of
     // weights has 4 columns. x_stride, weights_stride: bytes from row to row, from register to register.

@@ -83,6 +83,7 @@ __attribute__((noinline)) void multiply_panel(const Panel& panel, int blocks, co
 struct NoTiles {
     static constexpr bool usable = false;
     explicit NoTiles(int) {}
+    void release() {}
 };
 
 template <WeightFormat format, int registers, class Tiles>
@@ -148,6 +149,7 @@ void integer_product_of(const Product& p) {
                 multiply_columns<format, strip_registers>(tiles, p, first, c, blocks, sums_of(first));
         }
     }
+    tiles.release();
     for (std::int64_t first = p.begin; first < p.end; first += panel_weights) {
         for (std::int64_t r = 0; r < p.rows; ++r)
             store_sums(p, sums_of(first) + r * panel_weights, r, first, panel_weights);
