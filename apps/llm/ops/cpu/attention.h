@@ -219,30 +219,31 @@ class RowsAttention {
         return rows_.q + r * rows_.q_stride + g * rows_.head_dim;
     }
 
-    // Converts the page's tokens up to the last row's own.
-    template <class Body>
-    VOLTPILE_INLINE void convert(const void* data, const void* scales, int page, const Body& body) const {
-        const int left = rows_.last_of(rows_.rows - 1) - page * kv_page_tokens + 1;
+    // Converts the page's tokens up to the last row's own. take_factor(token, factor): returns what a token's
+    // numbers are multiplied by.
+    template <class TakeFactor>
+    VOLTPILE_INLINE void convert(const void* data, const void* scales, int page,
+                                 const TakeFactor& take_factor) const {
+        const int dim = rows_.head_dim, left = rows_.last_of(rows_.rows - 1) - page * kv_page_tokens + 1;
         for (int token = 0; token < kv_page_tokens && token < left; ++token) {
-            const CachedHead<element> head(data, scales, rows_.pages[page] * rows_.page_stride + token,
-                                           rows_.head_dim);
-            body(token, head);
+            const CachedHead<element> head(data, scales, rows_.pages[page] * rows_.page_stride + token, dim);
+            const float factor = take_factor(token, head.factor);
+            float* const to = rows_.page + token * dim;
+            int i = for_lanes(
+                head, dim, [&](int at, Lanes lanes) __attribute__((always_inline)) {
+                    (lanes * factor).store(to + at);
+                });
+            for (; i < dim; ++i) to[i] = head.number(i) * factor;
         }
     }
 
     VOLTPILE_INLINE void add_scores(int page) const {
         const int dim = rows_.head_dim;
         float scale[kv_page_tokens] = {};
-        convert(
-            rows_.keys, rows_.key_scales,
-            page, [&](int token, const CachedHead<element>& head) __attribute__((always_inline)) {
-                float* const to = rows_.page + token * dim;
-                scale[token] = rows_.scale * head.factor;
-                int i = for_lanes(
-                    head,
-                    dim, [&](int at, Lanes lanes) __attribute__((always_inline)) { lanes.store(to + at); });
-                for (; i < dim; ++i) to[i] = head.number(i);
-            });
+        convert(rows_.keys, rows_.key_scales, page, [&](int token, float factor) {
+            scale[token] = rows_.scale * factor;
+            return 1.0F;
+        });
         for (int r = 0; r < rows_.rows; ++r) {
             for (int k = 0; k < kv_page_tokens; k += lane_count) {
                 const int position = page * kv_page_tokens + k;
@@ -266,16 +267,7 @@ class RowsAttention {
 
     VOLTPILE_INLINE void add_values_of(int page) const {
         const int dim = rows_.head_dim;
-        convert(
-            rows_.values, rows_.value_scales,
-            page, [&](int token, const CachedHead<element>& head) __attribute__((always_inline)) {
-                float* const to = rows_.page + token * dim;
-                int i = for_lanes(
-                    head, dim, [&](int at, Lanes lanes) __attribute__((always_inline)) {
-                        (lanes * head.factor).store(to + at);
-                    });
-                for (; i < dim; ++i) to[i] = head.number(i) * head.factor;
-            });
+        convert(rows_.values, rows_.value_scales, page, [](int, float factor) { return factor; });
         const int begin = page * kv_page_tokens;
         for (int r = 0; r < rows_.rows; ++r) {
             const int first = rows_.first_of(r) > begin ? rows_.first_of(r) : begin;
