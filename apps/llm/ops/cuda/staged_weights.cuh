@@ -9,20 +9,19 @@ namespace voltpile::llm {
 
 // Bytes of the planes (matrix.h): quants of a row and step, or of the four rows of a group and unit where
 // these are adjacent (of a row, they have less than 16 bytes); scales and high of a group and unit; super of
-// a group. row_stride: between rows of quants in shared memory; with it lanes that read at the same time hit
-// different banks.
+// a group.
 template <WeightFormat format>
 struct StagedBytes {
     static constexpr UnitBytes unit = info(format).gpu.unit;
     static constexpr bool adjacent = unit.quants < 16;
     static constexpr int pair_quants = adjacent ? rows_in_group * unit.quants : 0;
     static constexpr int row = adjacent ? 0 : step_columns / 32 * unit.quants;
-    static constexpr int row_stride = row > 0 && row % 128 == 0 ? row + 16 : row;
     static constexpr int scales = rows_in_group * unit.scales;
     static constexpr int high = rows_in_group * unit.high;
     static constexpr int super = rows_in_group * unit.super;
-    // Of the matrix that a warp's rows make in shared memory.
-    static constexpr int columns = adjacent ? step_columns : step_columns * row_stride / row;
+    // In shared memory, odd rows have the two pieces of 16 bytes of each unit exchanged, so that lanes that
+    // read at the same time hit different banks.
+    static constexpr bool exchanges_pieces = row == 128;
 };
 
 constexpr int step_units = step_columns / 32;
@@ -30,16 +29,17 @@ constexpr int step_units = step_columns / 32;
 template <WeightFormat format>
 constexpr bool has_whole_steps = info(format).block_size % step_columns == 0;
 
-// A step of a warp's `rows` rows of weights. Planes that the format does not have take 16 bytes.
+// A step of a warp's `rows` rows of weights. Planes that the format does not have take 32 bytes. Where both
+// halves of a sector of 32 bytes go to one sector of shared memory, the sector is read once, otherwise twice.
 template <WeightFormat format, int rows>
-struct alignas(16) StagedWeights {
+struct alignas(32) StagedWeights {
     using Bytes = StagedBytes<format>;
     static constexpr int groups = rows / rows_in_group, pairs = groups * step_units;  // of groups and units
     static constexpr int or_16(int bytes) { return bytes == 0 ? 16 : bytes; }
-    std::uint8_t quants[rows * Bytes::row_stride + pairs * Bytes::pair_quants];
-    std::uint8_t high[or_16(pairs * Bytes::high)];
-    std::uint8_t super[or_16(groups * Bytes::super)];
-    std::uint8_t scales[or_16(pairs * Bytes::scales)];
+    std::uint8_t quants[rows * Bytes::row + pairs * Bytes::pair_quants];
+    alignas(32) std::uint8_t high[or_16(pairs * Bytes::high)];
+    alignas(32) std::uint8_t super[or_16(groups * Bytes::super)];
+    alignas(32) std::uint8_t scales[or_16(pairs * Bytes::scales)];
 };
 
 // Reads unit lane % 4 of the rows lane / 4, lane / 4 + 8, and so on.
@@ -52,14 +52,19 @@ __device__ __forceinline__ void read_staged(const StagedWeights<format, rows>& f
     for (int i = 0; i < rows / 8; ++i) {
         const int group = 2 * i + lane / 16;
         DeviceMatrix four;  // rows
-        four.columns = Bytes::columns;
-        static_assert(Bytes::columns / 32 == step_units);
-        four.quants =
-            from.quants + group * (rows_in_group * Bytes::row_stride + step_units * Bytes::pair_quants);
+        four.columns = step_columns;
+        four.quants = from.quants + group * (rows_in_group * Bytes::row + step_units * Bytes::pair_quants);
         four.scales = from.scales + group * (step_units * Bytes::scales);
         four.high = from.high + group * (step_units * Bytes::high);
         four.super = from.super + group * Bytes::super;
-        to[i] = RowUnit<format>::load(four, lane / 4 % rows_in_group, lane % 4);
+        const int row = lane / 4 % rows_in_group, unit = lane % 4;
+        to[i] = RowUnit<format>::load(four, row, unit);
+        if constexpr (Bytes::exchanges_pieces) {
+#pragma unroll
+            for (int n = 0; n < 2; ++n)
+                to[i].quants[n] = *reinterpret_cast<const uint4*>(four.quants + row * Bytes::row +
+                                                                  (2 * unit + (n ^ row % 2)) * 16);
+        }
     }
 }
 
@@ -82,7 +87,7 @@ template <WeightFormat format, bool gated, int warp_rows>
 class WarpWeights {
     using Bytes = StagedBytes<format>;
     using Staged = StagedWeights<format, warp_rows>;
-    static constexpr int warp_groups = Staged::groups, warp_pairs = Staged::pairs;
+    static constexpr int warp_groups = Staged::groups;
     static constexpr int pieces = Bytes::row > 0 ? Bytes::row / 16 : 1, rows_at_once = 32 / pieces;
     static constexpr int row_copies = Bytes::row > 0 ? warp_rows / rows_at_once : 0;
     static constexpr bool whole = has_whole_steps<format>;
@@ -112,11 +117,13 @@ class WarpWeights {
     __device__ __forceinline__ void copy(int step, Staged& to) const {
         const int at = step * Bytes::row + lane() % pieces * 16;
         const int offset = whole ? at : min(at, row_bytes_ - 16);
-        const std::uint32_t quants =
-            shared_address(to.quants) + lane() / pieces * Bytes::row_stride + lane() % pieces * 16;
+        static_assert(!Bytes::exchanges_pieces || rows_at_once % 2 == 0,
+                      "the rows of a lane are all even or all odd");
+        const int piece = lane() % pieces ^ (Bytes::exchanges_pieces ? lane() / pieces % 2 : 0);
+        const std::uint32_t quants = shared_address(to.quants) + lane() / pieces * Bytes::row + piece * 16;
 #pragma unroll
         for (int i = 0; i < row_copies; ++i)
-            copy_alone<16>(quants + i * (rows_at_once * Bytes::row_stride), rows_[i] + offset);
+            copy_alone<16>(quants + i * (rows_at_once * Bytes::row), rows_[i] + offset);
         copy_pairs(step, to.quants, pair_quants_);
         copy_pairs(step, to.scales, scales_);
         copy_pairs(step, to.high, high_);
@@ -138,11 +145,16 @@ class WarpWeights {
     __device__ __forceinline__ std::int64_t group_of(int group) const {
         return min(first_group_ + (gated ? group % (warp_groups / 2) : group), last_group_);
     }
-    // The lane's pieces of a plane with `bytes` for each group and unit: where they are at unit 0.
+    // The lane's pieces of a plane with `bytes` for each group and unit: where they are in step 0, or at unit
+    // 0 where a matrix may end inside a step. A piece has part of a pair or, where no matrix ends inside a
+    // step, several pairs.
     template <int bytes_of_pair>
     struct Pairs {
-        static constexpr int bytes = bytes_of_pair, lanes = bytes > 16 ? bytes / 16 : 1;  // of a pair
-        static constexpr int all = warp_pairs * lanes, rounds = all > 32 ? all / 32 : 1;
+        static constexpr int bytes = bytes_of_pair;
+        static constexpr bool joins_pairs = whole && 16 % (bytes > 0 ? bytes : 1) == 0;
+        static constexpr int each = bytes > 16 || joins_pairs ? 16 : bytes > 0 ? bytes : 1;
+        static constexpr int of_group = step_units * bytes / each;  // pieces
+        static constexpr int all = warp_groups * of_group, rounds = all > 32 ? all / 32 : 1;
         const std::uint8_t* from[rounds];
     };
     template <class P>
@@ -151,22 +163,24 @@ class WarpWeights {
         if constexpr (P::bytes > 0) {
 #pragma unroll
             for (int i = 0; i < P::rounds; ++i) {
-                const int piece = (lane() + 32 * i) % P::all, group = piece / P::lanes / step_units;
+                const int piece = (lane() + 32 * i) % P::all, group = piece / P::of_group;
+                const int offset = piece % P::of_group * P::each;
                 to.from[i] = (group < warp_groups / 2 ? first : second) +
-                             group_of(group) * (last_unit_ + 1) * P::bytes + piece % P::lanes * 16;
+                             group_of(group) * (last_unit_ + 1) * P::bytes +
+                             (whole ? offset : offset % P::bytes);
             }
         }
     }
     template <class P>
     __device__ __forceinline__ void copy_pairs(int step, std::uint8_t* to, const P& pairs) const {
         if constexpr (P::bytes > 0) {
-            constexpr int each = P::bytes < 16 ? P::bytes : 16;
 #pragma unroll
             for (int i = 0; i < P::rounds; ++i) {
                 const int piece = lane() + 32 * i;
-                const int unit = unit_in_matrix(step * step_units + piece / P::lanes % step_units);
+                const int unit = whole ? 0 : piece % P::of_group * P::each / P::bytes;
                 if (piece < P::all)
-                    copy_alone<each>(shared_address(to) + piece * each, pairs.from[i] + unit * P::bytes);
+                    copy_alone<P::each>(shared_address(to) + piece * P::each,
+                                        pairs.from[i] + unit_in_matrix(step * step_units + unit) * P::bytes);
             }
         }
     }
