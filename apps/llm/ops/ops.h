@@ -107,7 +107,8 @@ struct StridedRows {
 class HostCopy {
   public:
     virtual ~HostCopy() = default;
-    // Enqueues a copy of at most the bytes passed to make_host_copy(). Call wait() before the next start().
+    // Enqueues a copy of at most the bytes passed to make_host_copy(), a multiple of 4. Call wait() before
+    // the next start().
     virtual void start(const void* from, std::size_t bytes) = 0;
     // Waits for the copy and returns it; valid until the next start(). May be called from any thread.
     virtual std::span<const std::byte> wait() = 0;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "llm/ops/cuda/hand_over.h"
+
 namespace voltpile::llm {
 
 void PinnedCopies::upload(void* to, const void* from, std::size_t bytes, const Stream& stream) {
@@ -27,7 +29,7 @@ void PinnedCopies::download(void* to, const void* from, std::size_t bytes, const
 }
 
 void PinnedHostCopy::start(const void* from, std::size_t bytes) {
-    copy_to_host(memory_.data(), from, bytes, stream_);
+    launch_copy_to_host(memory_.data(), from, bytes, stream_);
     arrived_.record(stream_);
     bytes_ = bytes;
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "device/launch.cuh"
+#include "llm/ops/cuda/early_launch.cuh"
 
 namespace voltpile::llm {
 
@@ -38,6 +38,13 @@ __global__ void take_sum(const float* sum, const float* shared, std::int64_t row
         out[i] = shared != nullptr ? fmaf(shared[i / columns], out[i], sum[i]) : sum[i];
 }
 
+__global__ void copy_to_host(const std::uint32_t* from, std::size_t words, std::uint32_t* to) {
+    begin_after_earlier_kernels();
+    const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+    std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    for (; i < words; i += step) to[i] = from[i];
+}
+
 }  // namespace
 
 void launch_hand_over(const void* x, std::int64_t rows, std::int64_t columns, const Routing& routing,
@@ -51,6 +58,13 @@ void launch_take_sum(const float* sum, const float* shared, std::int64_t rows, s
                      float* out, const Stream& stream) {
     launch("taking sums from the host", take_sum, {blocks_for(rows * columns), threads_of_block}, stream, sum,
            shared, rows, columns, out);
+}
+
+void launch_copy_to_host(void* to, const void* from, std::size_t bytes, const Stream& stream) {
+    const std::size_t words = bytes / sizeof(std::uint32_t);
+    launch_early("copying to the host", copy_to_host,
+                 {blocks_for(static_cast<std::int64_t>(words)), threads_of_block}, stream,
+                 static_cast<const std::uint32_t*>(from), words, static_cast<std::uint32_t*>(to));
 }
 
 }  // namespace voltpile::llm
