@@ -117,37 +117,39 @@ template <WeightFormat format>
 constexpr bool loads_convert = simd_level != CpuLevel::Baseline &&
                                (format == WeightFormat::F16 || format == WeightFormat::BF16);
 
-// Multiplies groups of `together` rows of x and advances to the rows that are left. first: the weights still
-// have to come from memory.
-template <WeightFormat format, int weights, int together>
-VOLTPILE_INLINE void multiply_groups(Tile& tile, std::int64_t& rows, bool& first) {
+// Multiplies groups of `together` rows of x by all weights and advances to the rows that are left. The rows
+// of a group stay in the first-level cache meanwhile. first: the weights still have to come from memory.
+template <WeightFormat format, int together>
+VOLTPILE_INLINE void multiply_groups(Tile& tile, std::int64_t weights, std::int64_t& rows, bool& first) {
     for (; rows >= together; rows -= together, first = false) {
-        if (loads_convert<format> && first)
-            multiply<format, weights, together, loads_convert<format>>(tile);
-        else
-            multiply<format, weights, together>(tile);
+        Tile at = tile;
+        std::int64_t j = 0;
+        for (; j + 4 <= weights; j += 4, at.w += 4 * at.row_bytes, at.out += 4) {
+            if (loads_convert<format> && first)
+                multiply<format, 4, together, loads_convert<format>>(at);
+            else
+                multiply<format, 4, together>(at);
+        }
+        for (; j < weights; ++j, at.w += at.row_bytes, ++at.out) {
+            if (loads_convert<format> && first)
+                multiply<format, 1, together, loads_convert<format>>(at);
+            else
+                multiply<format, 1, together>(at);
+        }
         tile.x += together * tile.x_stride;
         tile.out += together * tile.out_stride;
     }
 }
 
 // Multiplies all rows of x with `weights` weights.
-template <WeightFormat format, int weights>
-VOLTPILE_INLINE void multiply_rows(Tile tile, std::int64_t rows) {
+template <WeightFormat format>
+VOLTPILE_INLINE void multiply_weights(Tile tile, std::int64_t weights, std::int64_t rows) {
     // As many rows as fit: the partial sums need registers; AVX-512 has 32, the others have 16.
     constexpr int most = simd_level == CpuLevel::Avx512 ? 4 : simd_level == CpuLevel::Avx2 ? 3 : 2;
     bool first = true;
-    multiply_groups<format, weights, most>(tile, rows, first);
-    if constexpr (most > 2) multiply_groups<format, weights, 2>(tile, rows, first);
-    multiply_groups<format, weights, 1>(tile, rows, first);
-}
-
-template <WeightFormat format>
-VOLTPILE_INLINE void multiply_weights(Tile tile, std::int64_t weights, std::int64_t rows) {
-    std::int64_t j = 0;
-    for (; j + 4 <= weights; j += 4, tile.w += 4 * tile.row_bytes, tile.out += 4)
-        multiply_rows<format, 4>(tile, rows);
-    for (; j < weights; ++j, tile.w += tile.row_bytes, ++tile.out) multiply_rows<format, 1>(tile, rows);
+    multiply_groups<format, most>(tile, weights, rows, first);
+    if constexpr (most > 2) multiply_groups<format, 2>(tile, weights, rows, first);
+    multiply_groups<format, 1>(tile, weights, rows, first);
 }
 
 template <WeightFormat format>
