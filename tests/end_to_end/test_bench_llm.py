@@ -153,13 +153,24 @@ class BenchLlm(Case):
 
     def test_load_is_interrupted(self):
         answer = self.bench(MODELS / "tiny-q8_0.gguf", "--requests", "4", "--prompt-lengths", "8", "--cpu",
-                            "--generate-lengths", "60", "--interrupt-with", "300")
+                            "--generate-lengths", "60", "--interrupt-with", "300", "--output", "load.h5")
         self.assertEqual((answer["requests"], answer["largest_batch"]), (4, 5))
         interruption = answer["interruption"]
         self.assertGreater(interruption["first_token_seconds"], 0)
-        # Passes of the other sequences compute its pieces.
-        self.assertGreater(interruption["between_tokens_during"]["p99_seconds"],
-                           interruption["between_tokens_before"]["median_seconds"])
+        with h5py.File(self.folder / "load.h5") as file:
+            gaps = file["between_tokens"][:]
+            ends = [first + numpy.cumsum(times) for first, times in zip(file["first_token"], gaps)]
+        gaps, ends = numpy.concatenate(gaps), numpy.concatenate(ends)
+        middles = ends - gaps / 2
+        arrival = interruption["arrival_seconds"]
+        for name, begin, end in (
+            ("before", interruption["all_generate_seconds"], arrival),
+            ("during", arrival, arrival + interruption["first_token_seconds"]),
+        ):
+            found = gaps[(middles > begin) & (middles <= end)]
+            self.assertGreaterEqual(len(found), answer["requests"])  # a token of each at least
+            self.assertAlmostEqual(numpy.median(found), interruption[f"between_tokens_{name}"]["median_seconds"])
+            self.assertAlmostEqual(numpy.quantile(found, 0.99), interruption[f"between_tokens_{name}"]["p99_seconds"])
 
     def test_rejects_bad_input(self):
         model = MODELS / "tiny-q8_0.gguf"

@@ -97,9 +97,11 @@ TEST(LoadResult, SumsAndSortsRequests) {
     EXPECT_EQ(result.tokens_in, 30);
     EXPECT_EQ(result.tokens_out, 7);
     EXPECT_DOUBLE_EQ(result.first_token_s.median, (0.25 + 0.5) / 2);
-    EXPECT_NEAR(result.between_tokens_s.median, 0.25, 1e-12);               // of 0.2, 0.25 and 0.6
-    EXPECT_NEAR(between_tokens(result.requests, 2, 3).median, 0.6, 1e-12);  // the last gap only
+    EXPECT_NEAR(result.between_tokens_s.median, 0.25, 1e-12);                   // of 0.2, 0.25 and 0.6
+    EXPECT_NEAR(between_tokens(result.requests, 1.7, 2.3).median, 0.6, 1e-12);  // the last gap only
+    EXPECT_NEAR(between_tokens(result.requests, 1.7 + 1e-6, 2.3 - 1e-6).median, 0.6, 1e-12);
     EXPECT_NEAR(between_tokens(result.requests, 0, 1).median, 0.25, 1e-12);
+    EXPECT_EQ(between_tokens(result.requests, 2.1, 3).median, 0);
 }
 
 constexpr std::string_view a_stream =

@@ -157,6 +157,8 @@ std::string to_json(const LoadReport& report) {
     if (report.within_grammar) out["within_grammar"] = json_of(*report.within_grammar);
     if (s.interrupt_prompt > 0)
         out["interruption"] = {{"prompt", s.interrupt_prompt},
+                               {"all_generate_seconds", r.all_generate_at_s},
+                               {"arrival_seconds", r.interrupted_at_s},
                                {"first_token_seconds", r.interruption_s},
                                {"between_tokens_before", json_of(r.before_s)},
                                {"between_tokens_during", json_of(r.during_s)}};

@@ -28,8 +28,10 @@ Quantiles between_tokens(const std::vector<RequestTimes>& requests, double begin
     std::vector<double> values;
     for (const RequestTimes& request : requests) {
         const std::vector<double>& at = request.tokens_s;
-        for (std::size_t i = 1; i < at.size(); ++i)
-            if (at[i] > begin && at[i] <= end) values.push_back(at[i] - at[i - 1]);
+        for (std::size_t i = 1; i < at.size(); ++i) {
+            const double middle = (at[i - 1] + at[i]) / 2;
+            if (middle > begin && middle <= end) values.push_back(at[i] - at[i - 1]);
+        }
     }
     return quantiles_of(std::move(values));
 }

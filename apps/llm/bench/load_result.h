@@ -51,8 +51,11 @@ struct LoadResult {
     Quantiles between_tokens_s;  // of all sequences together
     std::optional<EngineLoad> engine;
     std::vector<std::string> errors;  // one for each request without an answer
-    // With an interruption: times between tokens of the other sequences, while all generated before it came,
-    // and from then until its first token.
+    // With an interruption: when all other sequences generated and when it came, in seconds since the load
+    // began; times between tokens of the others from the first to the second and from then until its first
+    // token.
+    double all_generate_at_s = 0;
+    double interrupted_at_s = 0;
     Quantiles before_s, during_s;
     double interruption_s = 0;  // from its arrival to its first token
 };
@@ -63,7 +66,7 @@ void summarize(LoadResult& result);
 // Returns the mean time between tokens of all sequences together; 0 without two tokens of one.
 double mean_between_tokens(const LoadResult& result);
 
-// Returns the times between tokens in a period.
+// Returns the times between tokens whose middles are in a period, which may begin or end with a token.
 Quantiles between_tokens(const std::vector<RequestTimes>& requests, double begin = 0,
                          double end = std::numeric_limits<double>::infinity());
 

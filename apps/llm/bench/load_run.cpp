@@ -51,17 +51,17 @@ class LoadRun {
     // Submits the interruption once all others have generated together for a quarter of the shortest
     // sequence.
     void interrupt() {
-        if (!interrupts_ || interrupted_at_ > 0 || next_ < load_.size()) return;
+        if (!interrupts_ || result_.interrupted_at_s > 0 || next_ < load_.size()) return;
         const EngineCounters now = engine_.counters();
         if (now.scheduler.waiting > 0 || now.scheduler.generating < now.scheduler.running) return;
-        if (all_generate_at_ == 0) {
-            all_generate_at_ = seconds_since(begin_);
+        if (result_.all_generate_at_s == 0) {
+            result_.all_generate_at_s = seconds_since(begin_);
             tokens_then_ = now.tokens_out;
         }
         if (now.tokens_out - tokens_then_ <
             static_cast<std::int64_t>(now.scheduler.running) * settings_.generate.least / 4)
             return;
-        interrupted_at_ = seconds_since(begin_);
+        result_.interrupted_at_s = seconds_since(begin_);
         engine_.submit(interruption_);
     }
 
@@ -102,10 +102,11 @@ class LoadRun {
         engine.right_tokens = now.right_tokens;
         engine.sequences = sequences_;
         engine.cache_tokens = pages_ * kv_page_tokens;
-        if (interrupted_at_ > 0) {
-            result_.before_s = between_tokens(result_.requests, all_generate_at_, interrupted_at_);
-            result_.during_s =
-                between_tokens(result_.requests, interrupted_at_, interrupted_at_ + result_.interruption_s);
+        if (result_.interrupted_at_s > 0) {
+            result_.before_s =
+                between_tokens(result_.requests, result_.all_generate_at_s, result_.interrupted_at_s);
+            result_.during_s = between_tokens(result_.requests, result_.interrupted_at_s,
+                                              result_.interrupted_at_s + result_.interruption_s);
         }
         return result_;
     }
@@ -119,7 +120,6 @@ class LoadRun {
     Clock::time_point begin_;
     std::size_t next_ = 0;
     std::vector<double> submitted_;  // by request
-    double all_generate_at_ = 0, interrupted_at_ = 0;
     std::int64_t tokens_then_ = 0;
     LoadResult result_;
 };
