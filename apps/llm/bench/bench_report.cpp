@@ -50,8 +50,12 @@ std::string ranks_text(const LlmBenchResult& result) {
     text += fmt::format("\nmemory       {} of the fullest rank, {} planned ({:+.1f} %){}\n",
                         bytes_text(fullest.measured_bytes), bytes_text(fullest.planned_bytes),
                         100 * (fullest.measured_bytes / fullest.planned_bytes - 1), gpu_memory_text(fullest));
-    return text + fmt::format("bandwidth    {} of memory, read by every rank at once\n",
-                              rate_text(least(&LlmBenchRank::read_rate)));
+    text += fmt::format("bandwidth    {} of memory, read by every rank at once",
+                        rate_text(least(&LlmBenchRank::read_rate)));
+    if (result.weight_bytes < least(&LlmBenchRank::cache_bytes))
+        text += fmt::format("\n             the weights ({}) may stay in the caches ({}), which are faster",
+                            bytes_text(result.weight_bytes), bytes_text(least(&LlmBenchRank::cache_bytes)));
+    return text + "\n";
 }
 
 }  // namespace
@@ -101,6 +105,7 @@ std::string to_json(const LlmBenchResult& result) {
             {{"pass", op.pass}, {"name", op.name}, {"seconds", op.seconds}, {"share", op.share}});
     for (const LlmBenchRank& rank : result.ranks)
         out["ranks"].push_back({{"read_bytes_per_second", rank.read_rate},
+                                {"cache_bytes", rank.cache_bytes},
                                 {"loaded_bytes", rank.loaded_bytes},
                                 {"load_seconds", rank.load_s},
                                 {"file_bytes_per_second", rank.file_rate},

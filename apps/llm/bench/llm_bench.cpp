@@ -20,6 +20,7 @@
 #include "llm/replica/rank_ops.h"
 #include "llm/session/session.h"
 #include "measure/gpu_rates.h"
+#include "measure/host_caches.h"
 #include "measure/host_rates.h"
 #include "results/hdf5/table_file.h"
 #include "run/agreement.h"
@@ -33,7 +34,7 @@ using nlohmann::json;
 
 constexpr int warm_steps = 3;  // the first runs call by call, the second is recorded, the third replayed
 constexpr std::int64_t read_bytes_gpu = std::int64_t{1} << 30;
-constexpr std::int64_t read_bytes_host = std::int64_t{256} << 20;
+constexpr std::int64_t least_bytes_host = std::int64_t{256} << 20, most_bytes_host = std::int64_t{1} << 30;
 constexpr int prompt_rounds = 3;
 
 // Returns the bytes of weights that one tensor rank of each stage reads in a pass: all except an embedding,
@@ -124,9 +125,12 @@ class LlmBench {
     // Before and after the passes, and the higher rate counts: other programs may disturb either.
     void measure_host_memory() {
         if (rank_.device >= 0) return;
+        const std::vector<int> pus = pus_of(replica_.plan().plan, world_rank_);
+        const std::int64_t cache = last_level_cache_bytes(pus);
+        mine_.cache_bytes = static_cast<double>(cache);
         together();
         mine_.read_rate = std::max(
-            mine_.read_rate, host_read_rate(read_bytes_host, pus_of(replica_.plan().plan, world_rank_)));
+            mine_.read_rate, host_read_rate(std::clamp(2 * cache, least_bytes_host, most_bytes_host), pus));
     }
 
     void measure_passes(ReplicaPasses& passes) {
@@ -195,15 +199,16 @@ class LlmBench {
                  {"tensor_rank", replica_.teams().place().tensor_rank},
                  {"operations", own_},
                  {"numbers",
-                  {mine_.read_rate, mine_.loaded_bytes, mine_.load_s, mine_.file_rate, mine_.planned_bytes,
-                   mine_.measured_bytes, mine_.context_bytes, mine_.link_bytes, mine_.pass_bytes}}};
+                  {mine_.read_rate, mine_.cache_bytes, mine_.loaded_bytes, mine_.load_s, mine_.file_rate,
+                   mine_.planned_bytes, mine_.measured_bytes, mine_.context_bytes, mine_.link_bytes,
+                   mine_.pass_bytes}}};
         const std::vector<std::string> all = replica_.teams().team().all_gather(own.dump());
         if (!replica_.leads()) return;
         std::map<std::string, std::map<std::string, double>> times;
         for (const std::string& text : all) {
             const json rank = json::parse(text);
             const json& n = rank["numbers"];
-            result_.ranks.push_back({n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8]});
+            result_.ranks.push_back({n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9]});
             if (rank["tensor_rank"] != 0) continue;
             for (const auto& [pass, operations] : rank["operations"].items())
                 for (const auto& [name, seconds] : operations.items())
