@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -87,21 +88,22 @@ std::string token_text(const ModelConfig& config) {
                        config.chat_template.empty() ? "no chat template" : "has a chat template");
 }
 
+// Says why not only for the smallest power of two: users ask why they cannot use all of 2, 4 or 8 GPUs.
 std::string tensor_parallel_text(const ModelSource& model) {
     std::vector<int> sizes, whole;
-    std::vector<std::string> obstacles;
-    for (const int ranks : {1, 2, 4, 8, 16}) {
+    std::string why_not;
+    for (int ranks = 1; ranks <= 16; ++ranks) {
         const std::string obstacle = tensor_parallel_obstacle(model, ranks);
-        if (obstacle.empty())
+        if (obstacle.empty()) {
             sizes.push_back(ranks);
-        else if (std::ranges::find(obstacles, obstacle) == obstacles.end())
-            obstacles.push_back(obstacle);
-        if (obstacle.empty() && has_whole_experts(model, ranks)) whole.push_back(ranks);
+            if (has_whole_experts(model, ranks)) whole.push_back(ranks);
+        } else if (why_not.empty() && std::has_single_bit(static_cast<unsigned>(ranks))) {
+            why_not = fmt::format(" ({})", obstacle);
+        }
     }
     return fmt::format(
-        "over {} GPUs{}{}", fmt::join(sizes, ", "),
-        whole.empty() ? "" : fmt::format(", with whole experts over {}", fmt::join(whole, ", ")),
-        obstacles.empty() ? "" : fmt::format(" ({})", fmt::join(obstacles, "; ")));
+        "over {} GPU{}{}{}", fmt::join(sizes, ", "), sizes.back() == 1 ? "" : "s",
+        whole.empty() ? "" : fmt::format(", with whole experts over {}", fmt::join(whole, ", ")), why_not);
 }
 
 struct Split {
