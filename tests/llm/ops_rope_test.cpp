@@ -1,5 +1,6 @@
 // What becomes of the heads of a row between the QKV product and attention: bias, norm, RoPE, and the places
 // of keys and values in the cache.
+#include <bit>
 #include <limits>
 
 #include "llm/ops_fixture.h"
@@ -189,7 +190,70 @@ TEST_P(OpsRopeTest, PreparesHeadsAndAttends) {
     }
 }
 
-// Computed by hand: the largest number becomes 127.
+// One number in its block becomes the column of the Walsh-Hadamard matrix with its index, and the largest
+// magnitude 127. Where values are keys, blocks divide the first rope_dims dimensions too.
+TEST_P(OpsRopeTest, RotatesBlocksForQuantizedCaches) {
+    struct Case {
+        int dim, rope_dims;
+        bool values_are_keys;
+        int block, at;
+    };
+    for (const Case& c : {Case{16, 0, false, 16, 5},
+                          {24, 0, false, 8, 19},
+                          {96, 0, false, 32, 63},
+                          {96, 16, true, 16, 37},
+                          {32, 8, true, 8, 6}}) {
+        SCOPED_TRACE(c.dim);
+        const auto dim = static_cast<std::size_t>(c.dim), at = static_cast<std::size_t>(c.at);
+        const auto block = static_cast<std::size_t>(c.block);
+        QkvSettings s;
+        s.heads = s.kv_heads = 1;
+        s.head_dim = c.dim;
+        s.rope_dims = c.rope_dims;
+        Side side(GetParam().make());
+        s.rope_frequencies = side.up(std::vector<float>(dim));  // no angles
+        std::vector<float> qkv(3 * dim);
+        for (std::size_t head = 0; head < 3; ++head) qkv[head * dim + at] = 2;
+        KvLayer cache = side.empty_cache(KvElement::I8, kv_page_tokens, dim);
+        if (c.values_are_keys) cache.values = cache.keys, cache.value_scales = cache.key_scales;
+        const HiddenRows x = side.hidden(qkv, 3 * c.dim);
+        side.ops->rope_and_store(x, s, view(side, make_batch({{{0, 1}}}, random_)), cache);
+        const auto queries = side.down(x);
+        for (void* const stored : {cache.keys, cache.values}) {
+            const auto got = side.down_as<std::int8_t>(stored, dim);
+            for (std::size_t i = 0; i < dim; ++i) {
+                const bool inside = i / block == at / block;
+                const int sign = std::popcount(i % block & at % block) % 2 == 0 ? 1 : -1;
+                EXPECT_EQ(got[i], inside ? 127 * sign : 0) << i;
+                // fp16
+                EXPECT_NEAR(queries[i], inside ? 2 * sign / std::sqrt(c.block) : 0, 1e-3) << i;
+            }
+        }
+    }
+}
+
+// A number of 100 among normal ones makes the steps of int4 6.7 wide, in which the others would be lost. The
+// rotation leaves numbers of about 12.5 and -12.5.
+TEST_P(OpsRopeTest, ALargeNumberHardlyCoarsensTheOthers) {
+    const int dim = 64;
+    QkvSettings s;
+    s.heads = s.kv_heads = 1;
+    s.head_dim = dim;
+    std::vector<float> qkv = normals(3 * dim);
+    qkv[2 * dim + 3] = 100;
+    Side side(GetParam().make());
+    const KvLayer cache = side.empty_cache(KvElement::I4, kv_page_tokens, dim);
+    const HiddenRows out = side.hidden(std::vector<float>(dim), dim);
+    side.ops->attend(side.hidden(qkv, 3 * dim), s, view(side, make_batch({{{0, 1}}}, random_)), cache, {1},
+                     out);
+    const auto got = side.down(out);
+    double squares = 0;
+    for (std::size_t i = 0; i < got.size(); ++i)
+        squares += std::pow(static_cast<double>(got[i]) - static_cast<double>(qkv[2 * dim + i]), 2);
+    EXPECT_LT(std::sqrt(squares / dim), 1);
+}
+
+// Computed by hand: the largest number becomes 127. An odd number of dimensions is not rotated.
 TEST_P(OpsRopeTest, RoundsInt8ToTheNearestOf255Steps) {
     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
     const std::vector<std::vector<float>> heads = {
@@ -200,18 +264,19 @@ TEST_P(OpsRopeTest, RoundsInt8ToTheNearestOf255Steps) {
     QkvSettings s;
     s.heads = 1;
     s.kv_heads = 2;
-    s.head_dim = 16;
-    std::vector<float> qkv(16, 1.0F);
+    constexpr std::size_t dim = 17;
+    s.head_dim = dim;
+    std::vector<float> qkv(dim, 1.0F);
     for (auto head : heads) {
-        head.resize(16);
+        head.resize(dim);
         qkv.insert(qkv.end(), head.begin(), head.end());
     }
     const std::size_t tokens = 2 * kv_page_tokens;
-    const std::vector<std::int8_t> nothing(tokens * 16);
+    const std::vector<std::int8_t> nothing(tokens * dim);
     const std::vector<float> none(tokens, -1);
     const KvLayer cache{side.up(nothing), side.up(nothing), KvElement::I8, side.up(none), side.up(none)};
     const Batch batch = make_batch({{{0, 1}}}, random_);
-    side.ops->rope_and_store(side.hidden(qkv, 80), s, view(side, batch), cache);
+    side.ops->rope_and_store(side.hidden(qkv, 5 * dim), s, view(side, batch), cache);
     for (std::size_t head = 0; head < 4; ++head) {
         std::vector<std::int8_t> q(nothing.size());
         std::vector<float> scale(tokens);
@@ -223,13 +288,13 @@ TEST_P(OpsRopeTest, RoundsInt8ToTheNearestOf255Steps) {
             EXPECT_TRUE(std::isnan(scale[token]));
         else
             EXPECT_EQ(scale[token], scales[head]);
-        for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(q[token * 16 + i], quants[head * 4 + i]) << head << i;
+        for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(q[token * dim + i], quants[head * 4 + i]) << head << i;
         EXPECT_EQ(scale[token + 1], -1);  // the next token's scale keeps its value
     }
 }
 
-// Computed by hand. `from`: fp16 numbers, to which the bias `added` is added. Their scale, least number and
-// codes in the cache; a NaN scale comes with a NaN.
+// Computed by hand, without a rotation. `from`: fp16 numbers, to which the bias `added` is added. Their
+// scale, least number and codes in the cache; a NaN scale comes with a NaN.
 struct I4Group {
     float added;
     std::vector<float> from;  // the last one is repeated
@@ -239,7 +304,7 @@ struct I4Group {
 
 TEST_P(OpsRopeTest, RoundsInt4ToTheNearestOf16Steps) {
     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-    constexpr std::size_t dim = 48, kv_heads = 3, groups = 2;
+    constexpr std::size_t dim = 49, kv_heads = 3, groups = 2;  // an odd number of dimensions is not rotated
     const std::vector<I4Group> all = {
         // Keys. 3.5 and 4.5 steps are ties.
         {0, {0}, 0, 0, {0}},
@@ -266,7 +331,7 @@ TEST_P(OpsRopeTest, RoundsInt4ToTheNearestOf16Steps) {
     };
     std::vector<float> qkv(dim, 1.0F), bias;
     for (std::size_t g = 0; g < all.size(); ++g) {
-        for (std::size_t i = 0; i < (g % groups == 0 ? 32U : 16U); ++i) {
+        for (std::size_t i = 0; i < (g % groups == 0 ? 32U : 17U); ++i) {
             qkv.push_back(all[g].from[std::min(i, all[g].from.size() - 1)]);
             bias.push_back(all[g].added);
         }
@@ -301,7 +366,7 @@ TEST_P(OpsRopeTest, RoundsInt4ToTheNearestOf16Steps) {
         }
         for (std::size_t i = 0; i < 32; ++i) {
             const unsigned code = got_codes[at * 16 + i % 16] >> (i < 16 ? 0 : 4) & 15U;
-            const bool behind = g % groups == 1 && i >= 16;  // the end of the head
+            const bool behind = g % groups == 1 && i >= 17;  // the end of the head
             EXPECT_EQ(code, behind ? 0 : wanted.codes[std::min(i, wanted.codes.size() - 1)]) << i;
         }
         // The next token keeps its codes and scales.

@@ -10,6 +10,13 @@ namespace voltpile::llm {
 //
 // F16 stores x rounded to fp16.
 //
+// I8 and I4 rotate a head before they store it, because one number much larger than the others, as keys of
+// many models have, would take most of the range that all share. Each block of kv_rotation() adjacent numbers
+// is multiplied by the Walsh-Hadamard matrix of that order, over the square root of the order: its element
+// (i, j) is -1 to the number of bits that are 1 in both i and j. The matrix is symmetric and its own inverse.
+// Queries are rotated alike, which leaves their products with keys as they are, and sums of values are
+// rotated back. The method is that of QuaRot (Ashkboos et al., arXiv:2404.00456). x below is a rotated head.
+//
 // I8 stores, for each head, scale = max |x| / 127 in fp32 and q = x / scale rounded to the nearest integer; x
 // is read as q * scale. If max |x| is 0, q is 0; if a number is not finite, the scale is NaN.
 //
@@ -28,6 +35,14 @@ enum class KvElement { F16, I8, I4 };
 
 constexpr std::size_t kKvGroup = 32;
 constexpr std::size_t kKvGroupBytes = kKvGroup / 2;
+
+// Returns how many numbers of a head I8 and I4 rotate together: the largest power of two that divides
+// head_dim and, unless it is 0, `apart`, the length of a part at the beginning that is not mixed with the
+// rest.
+constexpr int kv_rotation(int head_dim, int apart) {
+    const int either = head_dim | apart;
+    return either & -either;
+}
 
 // Returns the number of groups of an I4 head.
 constexpr std::size_t kv_groups(std::size_t head_dim) {

@@ -319,9 +319,10 @@ class Ops {
     virtual void add_expert_adapters(HiddenRows x, const AdapterWeights& adapters, const BatchView& batch,
                                      const Routing& routing, FloatRows out) = 0;
 
-    // Applies bias, norm of heads and RoPE. qkv: (rows, (heads + 2 * kv_heads) * head_dim): queries, then
-    // keys, then values. Changes the queries in place and stores keys and values in the cache (see
-    // KvElement). Where the cache's values are its keys, those of qkv are ignored.
+    // Applies bias, norm of heads, RoPE and, for a cache that rotates heads (see KvElement), its rotation.
+    // qkv: (rows, (heads + 2 * kv_heads) * head_dim): queries, then keys, then values. Changes the queries in
+    // place and stores keys and values in the cache. Where the cache's values are its keys, those of qkv are
+    // ignored.
     virtual void rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                                 const KvLayer& cache) = 0;
 
@@ -329,10 +330,10 @@ class Ops {
     // AttentionSettings for sinks), with
     // h' = h / (heads / kv_heads). p runs over the row's sequence up to and including the row's position,
     // from 0, or from max(0, position - window + 1) if window > 0. capped(s) = soft_cap * tanh(s / soft_cap)
-    // if soft_cap > 0, otherwise s. qkv: as rope_and_store leaves it. out: (rows, heads * head_dim), 0 in
-    // empty rows; out.columns is the row stride and may be larger, and the columns beyond heads * head_dim
-    // keep their values. Where the cache's values are its keys, the first rope_dims columns of each head of
-    // out are unspecified.
+    // if soft_cap > 0, otherwise s. qkv: as rope_and_store leaves it. Where the cache rotates heads, q, k and
+    // v are rotated, and the sum is rotated back. out: (rows, heads * head_dim), 0 in empty rows; out.columns
+    // is the row stride and may be larger, and the columns beyond heads * head_dim keep their values. Where
+    // the cache's values are its keys, the first rope_dims columns of each head of out are unspecified.
     virtual void attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                            const KvLayer& cache, const AttentionSettings& attention, HiddenRows out) = 0;
 

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <span>
+#include <vector>
 
 #include "base/half.h"
 #include "llm/ops/half_limit.h"
@@ -43,6 +45,20 @@ void rotate_head(float* head, int position, const QkvSettings& settings) {
         const double y = static_cast<double>(b);
         a = static_cast<float>(x * cosine - y * sine);
         b = static_cast<float>(x * sine + y * cosine);
+    }
+}
+
+// Rotates blocks of `order` numbers as KvElement says.
+void rotate_blocks(float* head, int head_dim, int order) {
+    const std::vector<float> before(head, head + head_dim);
+    for (int i = 0; i < head_dim; ++i) {
+        double sum = 0;
+        for (int j = 0; j < order; ++j) {
+            const bool odd = std::popcount(static_cast<unsigned>(i % order & j)) % 2 == 1;
+            const auto x = static_cast<double>(before[static_cast<std::size_t>(i / order * order + j)]);
+            sum += odd ? -x : x;
+        }
+        head[i] = static_cast<float>(sum / std::sqrt(order));
     }
 }
 
@@ -120,8 +136,9 @@ void quantize_to_i4(std::span<const float> head, const I4Head& to) {
 
 void ReferenceOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                                   const KvLayer& cache) {
-    const int dim = settings.head_dim;
+    const int dim = settings.head_dim, order = rotation_of(settings, cache);
     const auto store = [&](void* to, void* scales, float* head, int r, int kv_head) {
+        rotate_blocks(head, dim, order);
         limit(head, dim);
         const std::int64_t at = cached_token(batch, settings, batch.sequence[r], batch.position[r], kv_head);
         if (cache.element == KvElement::F16)
@@ -141,6 +158,7 @@ void ReferenceOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, c
             add_bias(q + h * dim, settings.q_bias, h, dim);
             norm_head(q + h * dim, r, h, false, settings);
             rotate_head(q + h * dim, batch.position[r], settings);
+            rotate_blocks(q + h * dim, dim, order);
         }
         for (int h = 0; h < settings.kv_heads; ++h) {
             add_bias(k + h * dim, settings.k_bias, h, dim);
@@ -200,6 +218,7 @@ void ReferenceOps::attention(HiddenRows qkv, const QkvSettings& settings, const 
                            element(cache.values, cache.value_scales, p, i);
                 to[i] = static_cast<float>(sum / total);
             }
+            rotate_blocks(to, dim, rotation_of(settings, cache));
         }
     }
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <ranges>
 
+#include "llm/ops/cpu/rotate_blocks.h"
 #include "llm/ops/cpu/strip_matrix.h"
 #include "llm/ops/cpu/work_items.h"
 #include "llm/ops/sampling_host.h"
@@ -180,7 +181,7 @@ void CpuOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchV
                        const KvLayer& cache, const AttentionSettings& attention, HiddenRows out) {
     // A work item has at most this many of the heads that share a KV head: latent attention has one for all.
     constexpr int most_heads = 8;
-    const int of_kv_head = settings.heads / settings.kv_heads;
+    const int of_kv_head = settings.heads / settings.kv_heads, order = rotation_of(settings, cache);
     const int pieces = (of_kv_head + most_heads - 1) / most_heads;
     find_adjacent_rows(batch, settings.kv_heads * pieces, (of_kv_head + pieces - 1) / pieces);
     const auto blocks = static_cast<std::int64_t>(adjacent_rows_.size());
@@ -234,6 +235,8 @@ void CpuOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchV
         rows.page = scratch.data();
         rows.scores = scratch.data() + page;
         kernels_.attention(rows);
+        for (int r = 0; r < rows.rows; ++r)
+            rotate_blocks(rows.out + r * rows.out_stride, std::ptrdiff_t{group} * settings.head_dim, order);
     });
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/half.h"
 #include "llm/ops/cpu/cpu_ops.h"
+#include "llm/ops/cpu/rotate_blocks.h"
 #include "llm/ops/half_limit.h"
 
 namespace voltpile::llm {
@@ -134,7 +135,7 @@ void CpuOps::sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows 
 
 void CpuOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                             const KvLayer& cache) {
-    const int dim = settings.head_dim;
+    const int dim = settings.head_dim, order = rotation_of(settings, cache);
     const auto pairs = static_cast<std::size_t>(settings.rope_dims / 2);
     team_.for_each(batch.rows, [&](std::int64_t item, int thread) {
         const int r = static_cast<int>(item);
@@ -158,6 +159,8 @@ void CpuOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const B
         for (int i = 0; settings.v_bias != nullptr && i < settings.kv_heads * dim; ++i)
             v[i] += settings.v_bias[i];
         const bool store_values = cache.values != cache.keys;
+        rotate_blocks(q, std::ptrdiff_t{settings.heads + (store_values ? 2 : 1) * settings.kv_heads} * dim,
+                      order);
         limit(k, (store_values ? 2 : 1) * settings.kv_heads * dim);  // the values follow the keys
         const auto store = [&](const float* head, void* to, void* scales, std::int64_t at) {
             const auto count = static_cast<std::size_t>(dim);

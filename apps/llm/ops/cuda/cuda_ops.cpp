@@ -306,6 +306,7 @@ class CudaOps final : public CudaRowOps {
     AttentionArgs attention_args(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                                  const KvLayer& cache, const AttentionSettings& attention, HiddenRows out);
     void check_attention(const AttentionArgs& args) const;
+    void attend_to_cache(const AttentionArgs& args, int rope_dims);
     void prompt_attention(const AttentionArgs& args);
     void clear_sentinel() {
         cuda_check(cudaMemsetAsync(sentinel_.data(), 0xff, sentinel_.bytes(), stream_.get()),
@@ -382,12 +383,17 @@ void CudaOps::attention(HiddenRows qkv, const QkvSettings& settings, const Batch
                         const KvLayer& cache, const AttentionSettings& attention, HiddenRows out) {
     if (batch.rows == 0) return;
     const AttentionArgs args = attention_args(qkv, settings, batch, cache, attention, out);
-    if (!batch_invariant_ && takes_latent_attention(args, settings.rope_dims))
+    attend_to_cache(args, settings.rope_dims);
+    launch_rotate_heads(args.out, batch.rows, args.out_columns, args.heads, args.head_dim,
+                        rotation_of(settings, cache), limit_, stream_);
+}
+
+void CudaOps::attend_to_cache(const AttentionArgs& args, int rope_dims) {
+    if (!batch_invariant_ && takes_latent_attention(args, rope_dims))
         return launch_latent_attention(args, scratch_.size(), info_.multiprocessors, stream_);
-    if (!tensor_cores_take(settings.head_dim) || attention.soft_cap > 0)
-        return launch_plain_attention(args, stream_);
+    if (!tensor_cores_take(args.head_dim) || args.soft_cap > 0) return launch_plain_attention(args, stream_);
     check_attention(args);
-    if (batch.max_new > 1) prompt_attention(args);
+    if (args.batch.max_new > 1) prompt_attention(args);
     launch_decode_attention(args, nullptr, scratch_.size(), stream_);
 }
 

@@ -2,6 +2,7 @@
 #include "llm/ops/cuda/half.cuh"
 #include "llm/ops/cuda/kv_element.cuh"
 #include "llm/ops/cuda/prepare_head.cuh"
+#include "llm/ops/cuda/rotate_blocks.cuh"
 #include "llm/ops/cuda/row_parts.cuh"
 #include "llm/ops/half_limit.h"
 
@@ -160,10 +161,10 @@ __device__ void quantize_to_i4(const float* v, int dim, float limit, std::uint8_
 }
 
 // One warp per head of a row: queries, keys, values. Heads have at most 32 * each numbers. Shared memory:
-// head_dim floats for each warp, behind the rope_dims floats of the turns.
+// head_dim floats for each warp, behind the rope_dims floats of the turns. order: rotation_of().
 template <KvElement element, int each>
 __global__ void __launch_bounds__(32 * rope_warps)
-    rope_and_store(__half* qkv, const QkvSettings s, const BatchView batch, const KvLayer cache,
+    rope_and_store(__half* qkv, const QkvSettings s, const BatchView batch, const KvLayer cache, int order,
                    float limit) {
     extern __shared__ float2 turns[];
     let_next_kernel_begin();
@@ -183,6 +184,7 @@ __global__ void __launch_bounds__(32 * rope_warps)
     PreparedHead<each> prepared;
     prepared.load(mine, s, kind);
     prepared.finish(s, kind, row, limit, turns, v);
+    if constexpr (element != KvElement::F16) rotate_blocks(v, dim, order);
     const std::int64_t token = is_query ? 0 : token_in_cache(batch, sequence, position, s.kv_heads, kv_head);
     void* const all = is_key ? cache.keys : cache.values;
     if (element != KvElement::F16 && !is_query) {
@@ -199,6 +201,22 @@ __global__ void __launch_bounds__(32 * rope_warps)
     }
     __half* to = is_query ? mine : static_cast<__half*>(all) + token * dim;
     for (int i = lane; i < dim; i += 32) to[i] = limited_half(v[i], limit);
+}
+
+// One warp per head of a row. Shared memory: dim floats for each warp.
+__global__ void __launch_bounds__(32 * rope_warps)
+    rotate_heads(__half* rows, int columns, int heads, int dim, int order, float limit) {
+    extern __shared__ float numbers[];
+    begin_after_earlier_kernels();
+    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+    const int head = static_cast<int>(blockIdx.y) * rope_warps + warp;
+    if (head >= heads) return;
+    __half* const mine = rows + static_cast<std::int64_t>(blockIdx.x) * columns + head * dim;
+    float* const v = numbers + warp * dim;
+    for (int i = lane; i < dim; i += 32) v[i] = __half2float(mine[i]);
+    __syncwarp();
+    rotate_blocks(v, dim, order);
+    for (int i = lane; i < dim; i += 32) mine[i] = limited_half(v[i], limit);
 }
 
 }  // namespace
@@ -247,7 +265,8 @@ void launch_rope_and_store(void* qkv, const QkvSettings& settings, const BatchVi
         const auto start = [&](auto kernel) {
             launch_early("RoPE", kernel,
                          {batch.rows, 32 * rope_warps, shared, (heads + rope_warps - 1) / rope_warps}, stream,
-                         static_cast<__half*>(qkv), settings, batch, cache, limit);
+                         static_cast<__half*>(qkv), settings, batch, cache, rotation_of(settings, cache),
+                         limit);
         };
         if (settings.head_dim <= 128)
             start(rope_and_store<element, 4>);
@@ -256,6 +275,15 @@ void launch_rope_and_store(void* qkv, const QkvSettings& settings, const BatchVi
         else
             start(rope_and_store<element, most_numbers_of_lane>);
     });
+}
+
+void launch_rotate_heads(void* rows, int count, int columns, int heads, int head_dim, int order, float limit,
+                         const Stream& stream) {
+    if (count == 0 || order == 1) return;
+    const std::size_t shared = static_cast<std::size_t>(rope_warps * head_dim) * sizeof(float);
+    launch_early("rotation of heads", rotate_heads,
+                 {count, 32 * rope_warps, shared, (heads + rope_warps - 1) / rope_warps}, stream,
+                 static_cast<__half*>(rows), columns, heads, head_dim, order, limit);
 }
 
 }  // namespace voltpile::llm

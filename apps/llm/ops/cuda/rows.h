@@ -38,4 +38,9 @@ void launch_add_rows(const float* x, const float* bias, int rows, int columns, f
 void launch_rope_and_store(void* qkv, const QkvSettings& settings, const BatchView& batch,
                            const KvLayer& cache, float limit, const Stream& stream);
 
+// Rotates blocks of `order` numbers of `heads` adjacent heads in each of `count` rows in place, see
+// KvElement. rows: fp16 (count, columns). limit: half_limit().
+void launch_rotate_heads(void* rows, int count, int columns, int heads, int head_dim, int order, float limit,
+                         const Stream& stream);
+
 }  // namespace voltpile::llm
