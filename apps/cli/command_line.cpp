@@ -91,6 +91,25 @@ void check_command_is_known(const CLI::App& at, const std::string& name, std::sp
                                did_you_mean(nearest_word(word, known))));
 }
 
+// Throws JobError for an option that its command does not have, and suggests the nearest one.
+void check_options_are_known(const CLI::App& cli) {
+    const CLI::App* command = &cli;
+    std::string name = "voltpile";
+    while (!command->get_subcommands().empty()) {
+        command = command->get_subcommands().front();
+        name += " " + command->get_name();
+    }
+    for (const std::string& word : command->remaining(true)) {
+        if (!word.starts_with('-')) continue;
+        const std::string option = word.substr(0, word.find('='));
+        std::vector<std::string> known;
+        for (const CLI::Option* each : command->get_options())
+            for (const std::string& known_name : each->get_lnames()) known.push_back("--" + known_name);
+        throw JobError(fmt::format("{0} has no option {1}{2} ({0} --help lists them)", name, option,
+                                   did_you_mean(nearest_word(option, known))));
+    }
+}
+
 // Prints the help or version that was asked for, or what is wrong with the arguments, on the first rank.
 ExitCode answer_parse_error(const CLI::App& cli, const CLI::ParseError& error) {
     if (launched_rank() == 0) {
@@ -115,6 +134,7 @@ ExitCode run_command_line(int argc, char** argv, const std::vector<AppEntry>& ap
         cli.parse(argc, argv);
         return with_all_printed(action({argc, argv, shell_command_line(words), apps}));
     } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() != 0) check_options_are_known(cli);
         return answer_parse_error(cli, error);
     }
 }

@@ -61,6 +61,19 @@ class BadInput(Case):
         _, err = self.voltpile("plann", self.job, expect=BAD_INPUT)
         self.assertIn("no command plann; did you mean plan?", err)
 
+    def test_suggests_the_nearest_option(self):
+        for arguments, says in (
+            (("plan", self.job, "--clustre", "x"), "voltpile plan has no option --clustre; did you mean --cluster?"),
+            (("model", "eval", "--agianst=x"), "voltpile model eval has no option --agianst; did you mean --against?"),
+            (("generate", "model.gguf", "--temprature", "1"), "no option --temprature; did you mean --temperature?"),
+            (("--hlep",), "voltpile has no option --hlep; did you mean --help?"),
+            (("run", self.job, "--zzzzzzzz"), "voltpile run has no option --zzzzzzzz (voltpile run --help lists them)"),
+        ):
+            with self.subTest(arguments=arguments):
+                _, err = self.voltpile(*arguments, expect=BAD_INPUT)
+                self.assertIn(says, err)
+                self.assertEqual(len(err.splitlines()), 1, err)
+
     def test_keeps_files_that_are_not_ours(self):
         for name, content in (("notes.h5", b"my notes\n"), ("empty.h5", b"")):
             path = self.folder / name
