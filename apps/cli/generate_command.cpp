@@ -69,6 +69,8 @@ void continue_text(llm::Engine& engine, const std::string& where, const Generate
     print_error(fmt::format("{} ({})", rates_text(generated, prompt), where));
     if (generated.finish == llm::Finish::Context)
         print_error(context_full_text("text", args.replica.context));
+    if (generated.finish == llm::Finish::Length && args.request.grammar)
+        print_error("the text ends here because of --max-tokens, before it is complete");
 }
 
 ExitCode generate_text(const MpiSession& mpi, GenerateArguments args) {
@@ -126,7 +128,9 @@ void add_generate(CLI::App& cli, Action& action) {
     add_lora_options(*generate, args->lora, args->adapter);
     add_request_options(*generate, args->request);
     add_grammar_options(*generate, args->grammar);
-    generate->add_flag("--json", args->json, "print text, tokens, log probabilities and rates as JSON");
+    CLI::Option* const json =
+        generate->add_flag("--json", args->json, "print text, tokens, log probabilities and rates as JSON");
+    generate->get_option("--top-n")->needs(json);
     generate->callback([args, &action] {
         action = [args](const Invocation& invocation) {
             return with_mpi(invocation, [&](const MpiSession& mpi) { return generate_text(mpi, *args); });

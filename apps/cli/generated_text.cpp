@@ -3,17 +3,24 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace voltpile::cli {
 namespace {
+
+std::string tokens_text(std::size_t tokens) {
+    return fmt::format("{} token{}", tokens, tokens == 1 ? "" : "s");
+}
 
 double per_second(std::size_t tokens, double seconds) {
     return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
 
-// The first token is computed by prefill and does not count; a token that ends the text does.
-double generation_rate(const llm::Outcome& generated) {
+// The first token is computed by prefill and does not count; a token that ends the text does. Nothing if
+// there is no other one.
+std::optional<double> generation_rate(const llm::Outcome& generated) {
     const std::size_t drawn = generated.tokens.size() + (generated.finish == llm::Finish::End ? 1 : 0);
+    if (drawn < 2) return std::nullopt;
     return per_second(drawn - 1, generated.generation_seconds);
 }
 
@@ -26,7 +33,7 @@ const char* name(llm::Finish finish) {
         case llm::Finish::Context:
             return "context";
         default:
-            return "stopped";
+            return "stop";
     }
 }
 
@@ -42,10 +49,11 @@ nlohmann::json generated_json(const llm::Outcome& generated, const std::string& 
                         {"prompt_seconds", generated.prompt_seconds},
                         {"generation_seconds", generated.generation_seconds},
                         {"prompt_tokens_per_second", per_second(prompt_tokens, generated.prompt_seconds)},
-                        {"tokens_per_second", generation_rate(generated)},
+                        {"tokens_per_second", nullptr},
                         {"steps", generated.steps},
                         {"drafted_tokens", generated.drafted_tokens},
                         {"right_tokens", generated.right_tokens}};
+    if (const auto rate = generation_rate(generated)) json["tokens_per_second"] = *rate;
     for (const llm::TopTokens& each : generated.top) {
         json["top_tokens"].push_back(each.token);
         json["top_log_probabilities"].push_back(each.log_probability);
@@ -54,9 +62,10 @@ nlohmann::json generated_json(const llm::Outcome& generated, const std::string& 
 }
 
 std::string rates_text(const llm::Outcome& generated, std::size_t prompt_tokens) {
-    std::string text = fmt::format("prompt {} tokens, {:.0f} tok/s; generated {} tokens, {:.1f} tok/s",
-                                   prompt_tokens, per_second(prompt_tokens, generated.prompt_seconds),
-                                   generated.tokens.size(), generation_rate(generated));
+    std::string text = fmt::format("prompt {}, {:.0f} tok/s; generated {}", tokens_text(prompt_tokens),
+                                   per_second(prompt_tokens, generated.prompt_seconds),
+                                   tokens_text(generated.tokens.size()));
+    if (const auto rate = generation_rate(generated)) text += fmt::format(", {:.1f} tok/s", *rate);
     if (generated.drafted_tokens > 0)
         text += fmt::format("; {:.2f} tokens in a step, {} of {} guesses right",
                             static_cast<double>(generated.steps + generated.right_tokens) / generated.steps,

@@ -43,7 +43,7 @@ class Generate(Case):
         self.assertEqual(self.voltpile(*arguments)[0], wanted["prompt"] + text + "\n")
         answer = json.loads(self.voltpile(*arguments, "--json", "--top-n", "2")[0])
         self.assertEqual(answer["text"], text)
-        self.assertEqual(answer["finish_reason"], "stopped")
+        self.assertEqual(answer["finish_reason"], "stop")
         self.assertEqual([top[0] for top in answer["top_tokens"]], answer["tokens"])  # greedy
         self.assertEqual([top[0] for top in answer["top_log_probabilities"]], answer["log_probabilities"])
 
@@ -91,6 +91,7 @@ class Generate(Case):
             ((model, "And", "--logit-bias", "9"), "--logit-bias: 9 is not the number of a token, =, and a number from -100 to 100"),
             ((model, "And", "--logit-bias", "9=nan"), "--logit-bias: 9=nan is not"),
             ((model, "And", "--logit-bias", "99999=1"), "logit_bias has the token 99999, but the model's tokens are 0 to"),
+            ((model, "And", "--top-n", "2"), "--top-n requires --json"),
             ((model,), "TEXT"),
         )
         for arguments, says in cases:
