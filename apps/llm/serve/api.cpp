@@ -158,18 +158,20 @@ AnswerHead Api::head_of(const ChatRequest& chat, const http::Request& request, s
 void Api::answer(const GenerationFields& fields, const Prompts& prompts, std::unique_ptr<AnswerFormat> format,
                  bool continues, const http::Request& http_request, http::Reply& reply) {
     const auto too_long = [&](std::size_t tokens, const std::string& more) {
-        return ApiError(400,
-                        fmt::format("the prompt has {} tokens{}, but the context has {}", tokens, more,
-                                    settings_.model.context),
-                        {}, "context_length_exceeded");
+        return ApiError(400, fmt::format("the prompt has {} tokens{}", tokens, more), {},
+                        "context_length_exceeded");
     };
+    const int context = settings_.model.context;
     const std::optional<std::size_t> key = key_of(http_request);
     Answer::Plan plan;
     for (const auto& prompt : prompts) {
         const int wanted = fields.settings.max_tokens;
-        if (std::ssize(prompt) >= settings_.model.context) throw too_long(prompt.size(), "");
-        if (std::ssize(prompt) + wanted > settings_.model.context)
-            throw too_long(prompt.size(), fmt::format(" and max_tokens is {}", wanted));
+        if (std::ssize(prompt) >= context)
+            throw too_long(prompt.size(),
+                           fmt::format(", which leaves no room for an answer in a context of {}", context));
+        if (std::ssize(prompt) + wanted > context)
+            throw too_long(prompt.size(),
+                           fmt::format(" and max_tokens is {}, but the context has {}", wanted, context));
         for (int i = 0; i < fields.n; ++i) {
             Request request;
             static_cast<RequestSettings&>(request) = settings_of_answer(fields.settings, i);

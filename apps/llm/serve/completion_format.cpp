@@ -112,6 +112,8 @@ class CompletionFormat final : public OpenAiFormat {
             const auto shown = std::min(top[i].token.size(), static_cast<std::size_t>(head().top));
             for (std::size_t k = 0; k < shown; ++k)
                 each[token_text(tokenizer(), top[i].token[k])] = finite_logprob(top[i].log_probability[k]);
+            // As OpenAI's and other servers do.
+            each[token_text(tokenizer(), tokens[i])] = finite_logprob(logprobs[i]);
             to.tops.push_back(std::move(each));
         }
     }
