@@ -23,6 +23,12 @@ void print_energy(const LoopOutcome& outcome, double units, const std::string& u
     fmt::print("{}\n", energy_text(outcome.power, outcome.seconds, units, singular(unit)));
 }
 
+// Returns the rank that reports the work of this rank's team; -1 for a rank in no team.
+int leader_of(const TeamPlan& teams, std::size_t rank) {
+    if (teams.places.empty() || teams.places[rank].replica < 0) return -1;
+    return teams.teams[static_cast<std::size_t>(teams.places[rank].replica)].stages.front().front();
+}
+
 void print_summary(const PreparedJob& job, const LoopOutcome& outcome) {
     std::int64_t points = 0;
     double units = 0;
@@ -37,9 +43,12 @@ void print_summary(const PreparedJob& job, const LoopOutcome& outcome) {
     for (std::size_t r = 0; r < outcome.ranks.size(); ++r) {
         const RankPlan& rank = job.plan.ranks[r];
         const RankProgress& did = outcome.ranks[r];
-        fmt::print("{:>5}  {:<16} {:<52} {:>5.1f} % {:>5.1f} %\n", r, job.plan.host_of(rank).name,
-                   processor_text(job.plan, rank), units > 0 ? 100 * did.units / units : 0.0,
-                   100 * did.busy_s / outcome.seconds);
+        fmt::print("{:>5}  {:<16} {:<52} ", r, job.plan.host_of(rank).name, processor_text(job.plan, rank));
+        if (const int leader = leader_of(job.plan.teams, r); leader >= 0 && leader != static_cast<int>(r))
+            fmt::print("with rank {}\n", leader);
+        else
+            fmt::print("{:>5.1f} % {:>5.1f} %\n", units > 0 ? 100 * did.units / units : 0.0,
+                       100 * did.busy_s / outcome.seconds);
     }
 }
 
