@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -90,14 +91,25 @@ ModelServer::ModelServer(ServeRequest request, const Communicator* world) : requ
     };
     if (!world) {
         check();
+        warn();
         read_files();
         return;
     }
     agreed(check);
     decide_on_root(*world, [&] {
+        warn();
         read_files();
         return std::string();
     });
+}
+
+// Of what a server cannot do although its options ask for it.
+void ModelServer::warn() const {
+    if (!model_->has_chat_template()) return;
+    if (const std::string problem = model_->template_problem(); !problem.empty()) spdlog::warn("{}", problem);
+    if (!request_.options.tool_format.empty() && !model_->chat_template().takes_tools())
+        spdlog::warn("{} {} has no effect: the chat template has no place for tools",
+                     request_.place("tool_format"), request_.options.tool_format);
 }
 
 void ModelServer::read_files() {

@@ -55,6 +55,7 @@ class ModelServer {
     ServedWork run(const MpiSession& mpi, StopSignals& signals, ReplicaPlan plan, NodeWatch* watch) const;
 
   private:
+    void warn() const;
     void read_files();
     ServeSettings settings() const;
     // Calls `function`; an Error gets the place of the field in front.

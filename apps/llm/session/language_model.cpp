@@ -1,11 +1,16 @@
 #include "llm/session/language_model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
+#include <regex>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
+#include "llm/grammar/shown_tokens.h"
 #include "llm/grammar/tool_format.h"
 #include "llm/model/eagle_head.h"
 #include "llm/model/model_family.h"
@@ -36,6 +41,15 @@ std::unique_ptr<ModelSource> source_of(const ModelChoice& choice) {
 
 std::string_view text_of_token(const Tokenizer& tokenizer, std::optional<TokenId> id) {
     return id ? tokenizer.bytes_of(*id) : std::string_view();
+}
+
+// Returns the names of special tokens in a template, like <|im_start|>.
+std::vector<std::string> marks_of(const std::string& chat_template) {
+    static const std::regex mark(R"(<\|[^\s|'"]+\|>)");
+    std::vector<std::string> marks;
+    for (std::sregex_iterator at(chat_template.begin(), chat_template.end(), mark), end; at != end; ++at)
+        if (std::ranges::find(marks, at->str()) == marks.end()) marks.push_back(at->str());
+    return marks;
 }
 
 // Whether an answer has thoughts, after a prompt that a template has rendered.
@@ -102,6 +116,17 @@ const ChatTemplate& LanguageModel::chat_template() const {
     const std::string& text = config().chat_template;
     if (text.empty()) throw JobError("the model has no chat template, so it takes no \"messages\"");
     return template_.emplace(ChatTemplate::of_model(text, choice_.path));
+}
+
+std::string LanguageModel::template_problem() const {
+    if (choice_.chat_template.empty()) return {};
+    std::vector<std::string> missing;
+    for (const std::string& mark : marks_of(chat_template().source()))
+        if (special_tokens_named(tokenizer(), std::array{std::string_view(mark)}).empty())
+            missing.push_back(mark);
+    if (missing.empty()) return {};
+    return fmt::format("the model was not trained on the format {}: the vocabulary of {} lacks {}",
+                       choice_.chat_template, name(), fmt::join(missing, ", "));
 }
 
 ChatPrompt LanguageModel::encode(std::span<const ChatMessage> messages, const ChatOptions& options) const {
