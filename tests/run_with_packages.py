@@ -24,11 +24,12 @@ def main():
         install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1"]
         lines = [line for line in wanted.splitlines() if line.partition("#")[0]]
         others, alone = ([line.split()[0] for line in lines if ("# alone" in line) is only] for only in (False, True))
-        for command in (
-            [sys.executable, "-m", "venv", "--clear", "--system-site-packages", folder],
-            [*install, *others],
-            [*install, "--no-deps", *alone],
-        ):
+        commands = [[sys.executable, "-m", "venv", "--clear", "--system-site-packages", folder]]
+        if others:
+            commands.append([*install, *others])
+        if alone:
+            commands.append([*install, "--no-deps", *alone])
+        for command in commands:
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode != 0:
                 print("skipped, because the packages cannot be installed:", (done.stdout + done.stderr).strip()[-500:])
