@@ -34,12 +34,12 @@ VOLTPILE_INLINE void add_part(const Step<format> (&step)[weights], int part, con
 #pragma GCC unroll 8
     for (int v = 0; v < step_lanes; ++v) {
         Lanes lanes[rows];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int r = 0; r < rows; ++r) lanes[r] = Lanes::load(x + r * x_stride + v * lane_count);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int j = 0; j < weights; ++j) {
             const Lanes w = step[j].load(part, v);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
             for (int r = 0; r < rows; ++r) partial[j][r] = fma(w, lanes[r], partial[j][r]);
         }
     }
@@ -117,6 +117,15 @@ template <WeightFormat format>
 constexpr bool loads_convert = simd_level != CpuLevel::Baseline &&
                                (format == WeightFormat::F16 || format == WeightFormat::BF16);
 
+// Multiplies a tile whose weights still have to come from memory, or are in a cache (see loads_convert).
+template <WeightFormat format, int weights, int rows>
+VOLTPILE_INLINE void multiply_tile(const Tile& tile, bool from_memory) {
+    if (loads_convert<format> && from_memory)
+        multiply<format, weights, rows, loads_convert<format>>(tile);
+    else
+        multiply<format, weights, rows>(tile);
+}
+
 // Multiplies groups of `together` rows of x by all weights and advances to the rows that are left. The rows
 // of a group stay in the first-level cache meanwhile. first: the weights still have to come from memory.
 template <WeightFormat format, int together>
@@ -124,18 +133,10 @@ VOLTPILE_INLINE void multiply_groups(Tile& tile, std::int64_t weights, std::int6
     for (; rows >= together; rows -= together, first = false) {
         Tile at = tile;
         std::int64_t j = 0;
-        for (; j + 4 <= weights; j += 4, at.w += 4 * at.row_bytes, at.out += 4) {
-            if (loads_convert<format> && first)
-                multiply<format, 4, together, loads_convert<format>>(at);
-            else
-                multiply<format, 4, together>(at);
-        }
-        for (; j < weights; ++j, at.w += at.row_bytes, ++at.out) {
-            if (loads_convert<format> && first)
-                multiply<format, 1, together, loads_convert<format>>(at);
-            else
-                multiply<format, 1, together>(at);
-        }
+        for (; j + 4 <= weights; j += 4, at.w += 4 * at.row_bytes, at.out += 4)
+            multiply_tile<format, 4, together>(at, first);
+        for (; j < weights; ++j, at.w += at.row_bytes, ++at.out)
+            multiply_tile<format, 1, together>(at, first);
         tile.x += together * tile.x_stride;
         tile.out += together * tile.out_stride;
     }
@@ -145,9 +146,10 @@ VOLTPILE_INLINE void multiply_groups(Tile& tile, std::int64_t weights, std::int6
 template <WeightFormat format>
 VOLTPILE_INLINE void multiply_weights(Tile tile, std::int64_t weights, std::int64_t rows) {
     // As many rows as fit: the partial sums need registers; AVX-512 has 32, the others have 16.
-    constexpr int most = simd_level == CpuLevel::Avx512 ? 4 : simd_level == CpuLevel::Avx2 ? 3 : 2;
+    constexpr int most = simd_level == CpuLevel::Avx512 ? 6 : simd_level == CpuLevel::Avx2 ? 3 : 2;
     bool first = true;
     multiply_groups<format, most>(tile, weights, rows, first);
+    if constexpr (most > 4) multiply_groups<format, 4>(tile, weights, rows, first);
     if constexpr (most > 2) multiply_groups<format, 2>(tile, weights, rows, first);
     multiply_groups<format, 1>(tile, weights, rows, first);
 }
