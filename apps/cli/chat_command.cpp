@@ -204,8 +204,9 @@ ExitCode chat(const MpiSession& mpi, ChatArguments args) {
         llm::check_known_tokens({}, args.request, model->config().vocab);
         return std::make_unique<llm::Conversation>(model->tokenizer(), model->chat_template(), args.system);
     });
-    if (const std::string problem = model->template_problem(); world.rank() == 0 && !problem.empty())
-        spdlog::warn("{}", problem);
+    if (world.rank() == 0)
+        if (const std::string problem = model->template_problem(); !problem.empty())
+            spdlog::warn("{}", problem);
     if (args.replica.context == 0)
         args.replica.context =
             static_cast<int>(std::min<std::int64_t>(model->config().context, usual_context));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <cstdio>
 #include <span>
 #include <sstream>
@@ -93,20 +94,23 @@ void check_command_is_known(const CLI::App& at, const std::string& name, std::sp
 
 // Throws JobError for an option that its command does not have, and suggests the nearest one.
 void check_options_are_known(const CLI::App& cli) {
-    const CLI::App* command = &cli;
     std::string name = "voltpile";
-    while (!command->get_subcommands().empty()) {
+    for (const CLI::App* command = &cli;;) {
+        for (const std::string& word : command->remaining()) {
+            if (word == "--") break;
+            const bool is_option = word.starts_with('-') && word.size() > 1 &&
+                                   std::isdigit(static_cast<unsigned char>(word[1])) == 0;
+            if (!is_option) continue;
+            const std::string option = word.substr(0, word.find('='));
+            std::vector<std::string> known;
+            for (const CLI::Option* each : command->get_options())
+                for (const std::string& known_name : each->get_lnames()) known.push_back("--" + known_name);
+            throw JobError(fmt::format("{0} has no option {1}{2} ({0} --help lists them)", name, option,
+                                       did_you_mean(nearest_word(option, known))));
+        }
+        if (command->get_subcommands().empty()) return;
         command = command->get_subcommands().front();
         name += " " + command->get_name();
-    }
-    for (const std::string& word : command->remaining(true)) {
-        if (!word.starts_with('-')) continue;
-        const std::string option = word.substr(0, word.find('='));
-        std::vector<std::string> known;
-        for (const CLI::Option* each : command->get_options())
-            for (const std::string& known_name : each->get_lnames()) known.push_back("--" + known_name);
-        throw JobError(fmt::format("{0} has no option {1}{2} ({0} --help lists them)", name, option,
-                                   did_you_mean(nearest_word(option, known))));
     }
 }
 

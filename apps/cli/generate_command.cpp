@@ -70,7 +70,7 @@ void continue_text(llm::Engine& engine, const std::string& where, const Generate
     if (generated.finish == llm::Finish::Context)
         print_error(context_full_text("text", args.replica.context));
     if (generated.finish == llm::Finish::Length && args.request.grammar)
-        print_error("the text ends here because of --max-tokens, before it is complete");
+        print_error("the text ends here because of --max-tokens, and may not be complete");
 }
 
 ExitCode generate_text(const MpiSession& mpi, GenerateArguments args) {

@@ -16,8 +16,8 @@ double per_second(std::size_t tokens, double seconds) {
     return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
 
-// The first token is computed by prefill and does not count; a token that ends the text does. Nothing if
-// there is no other one.
+// The first token is computed by prefill and does not count; a token that ends the text does. nullopt for
+// fewer than two tokens.
 std::optional<double> generation_rate(const llm::Outcome& generated) {
     const std::size_t drawn = generated.tokens.size() + (generated.finish == llm::Finish::End ? 1 : 0);
     if (drawn < 2) return std::nullopt;

@@ -41,4 +41,9 @@ std::int64_t last_level_cache_bytes(const std::vector<int>& pus) {
     return sum;
 }
 
+std::int64_t bytes_beyond_caches(const std::vector<int>& pus, int ranks) {
+    constexpr std::int64_t least = 256LL << 20, most = 1LL << 30;
+    return std::clamp(2 * last_level_cache_bytes(pus), least, most) / ranks;
+}
+
 }  // namespace voltpile

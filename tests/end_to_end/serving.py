@@ -50,7 +50,7 @@ class ServeCase(Case):
     def end_server(self):
         if self.server.poll() is None:
             self.server.kill()
-        self.server.communicate()
+        return self.server.communicate()
 
     def connection(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120 * PATIENCE)

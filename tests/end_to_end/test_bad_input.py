@@ -67,6 +67,7 @@ class BadInput(Case):
             (("model", "eval", "--agianst=x"), "voltpile model eval has no option --agianst; did you mean --against?"),
             (("generate", "model.gguf", "--temprature", "1"), "no option --temprature; did you mean --temperature?"),
             (("--hlep",), "voltpile has no option --hlep; did you mean --help?"),
+            (("model", "--hlep", "eval"), "voltpile model has no option --hlep; did you mean --help?"),
             (("run", self.job, "--zzzzzzzz"), "voltpile run has no option --zzzzzzzz (voltpile run --help lists them)"),
         ):
             with self.subTest(arguments=arguments):

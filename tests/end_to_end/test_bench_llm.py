@@ -1,6 +1,7 @@
 """`voltpile bench llm`: its measurements, its JSON and HDF5 output, and rejected arguments."""
 
 import json
+import os
 import pathlib
 import shutil
 import unittest
@@ -50,7 +51,19 @@ class BenchLlm(Case):
         for rank in answer["ranks"]:
             for of_gpus in ("context_bytes", "link_bytes", "pass_bytes"):
                 self.assertEqual(rank.pop(of_gpus), 0)
+            self.assertEqual(rank.pop("cache_bytes"), 0)  # tests see no /sys
             self.assertTrue(all(value > 0 for value in rank.values()), rank)
+
+    def test_says_when_the_weights_may_stay_in_the_caches(self):
+        for size, stays in (("512K", False), ("262144K", True)):
+            for cpu in os.sched_getaffinity(0):
+                cache = self.folder / "sys" / "devices" / "system" / "cpu" / f"cpu{cpu}" / "cache" / "index3"
+                cache.mkdir(parents=True, exist_ok=True)
+                for name, text in (("level", "3"), ("type", "Unified"), ("size", size), ("shared_cpu_list", "0-9999")):
+                    (cache / name).write_text(text + "\n")
+            out, _ = self.voltpile("bench", "llm", MODELS / "tiny-q8_0.gguf", *SMALL,
+                                   environment={"VOLTPILE_SYS": str(self.folder / "sys")})
+            self.assertEqual("may stay in the caches (268 MB)" in out, stays, out)
 
     def test_teams(self):
         for cut, names in (("--tensor", {"all-reduce", "all-gather"}), ("--pipeline", set())):

@@ -101,7 +101,7 @@ exec unshare --uts sh -c 'hostname '$host' && exec {VOLTPILE} "$@"' sh "$@"
         out, err = self.chat([])
         self.assertEqual(out, "")
         # The vocabulary of the tiny model has been made without any format of chats.
-        self.assertRegex(err, r"^warning: the model was not trained on the format chatml: .* lacks <\|im_start\|>, <\|im_end\|>\n$")
+        self.assertRegex(err, r"^warning: the template chatml does not fit the model: .* lacks <\|im_start\|>, <\|im_end\|>\n$")
 
     def test_help_and_unknown_commands(self):
         out, err = self.chat(["/help"])

@@ -1,6 +1,7 @@
 """Jobs of the llm app: the text that transformers writes, the same on every split."""
 
 import json
+import re
 import unittest
 
 import h5py
@@ -128,6 +129,12 @@ class Splits(LlmJob):
                 self.voltpile("run", self.job, "--output", "b.h5", "--fresh", "--set", f"engine.tensor={tensor}", "--set",
                               f"engine.pipeline={pipeline}", "--set", f"engine.replicas={replicas}", ranks=ranks)
                 self.assert_same(alone, self.rows("b.h5"))
+
+    def test_ranks_of_a_team_name_their_leader(self):
+        self.write_mixed()
+        out, _ = self.voltpile("run", self.job, "--set", "engine.pipeline=2", ranks=3)
+        self.assertEqual([line.split()[-3:] for line in out.splitlines() if line.endswith("with rank 0")], [["with", "rank", "0"]], out)
+        self.assertEqual(len(re.findall(r"^ +[02] .* %$", out, re.M)), 2, out)
 
     def test_complete_job_is_complete_on_any_machine(self):
         self.write_mixed(3)

@@ -215,6 +215,12 @@ class ServeTools(ServeCase):
         refused = self.post("/v1/chat/completions", {"messages": QUESTION, "tools": TOOLS})
         self.assertEqual((refused.status, refused.json["error"]["param"]), (400, "tools"))
         self.assertIn("no place for tools", refused.json["error"]["message"])
+        (self.folder / "address").unlink()
+        self.end_server()
+        self.serve("--template", "chatml", "--tool-format", "hermes")
+        _, err = self.end_server()
+        self.assertEqual(err.count("--tool-format hermes has no effect: the chat template has no place for tools"), 1, err)
+        self.assertEqual(err.count("the template chatml does not fit the model"), 1, err)
 
 
 if __name__ == "__main__":

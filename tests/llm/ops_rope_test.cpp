@@ -191,7 +191,7 @@ TEST_P(OpsRopeTest, PreparesHeadsAndAttends) {
 }
 
 // One number in its block becomes the column of the Walsh-Hadamard matrix with its index, and the largest
-// magnitude 127. Where values are keys, blocks divide the first rope_dims dimensions too.
+// magnitude 127. Where values are keys, the size of a block also divides rope_dims.
 TEST_P(OpsRopeTest, RotatesBlocksForQuantizedCaches) {
     struct Case {
         int dim, rope_dims;

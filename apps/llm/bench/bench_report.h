@@ -28,7 +28,7 @@ struct LlmBenchOp {
 
 struct LlmBenchRank {
     double read_rate = 0;     // memory bandwidth in bytes a second
-    double cache_bytes = 0;   // of its cores' last-level caches; 0: on a GPU, or unknown
+    double cache_bytes = 0;   // its share of its cores' last-level caches; 0: on a GPU, or unknown
     double loaded_bytes = 0;  // of weights
     double load_s = 0;
     double file_rate = 0;      // bytes a second from the model's files; 0 for synthetic weights

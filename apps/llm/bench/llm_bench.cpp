@@ -34,7 +34,6 @@ using nlohmann::json;
 
 constexpr int warm_steps = 3;  // the first runs call by call, the second is recorded, the third replayed
 constexpr std::int64_t read_bytes_gpu = std::int64_t{1} << 30;
-constexpr std::int64_t least_bytes_host = std::int64_t{256} << 20, most_bytes_host = std::int64_t{1} << 30;
 constexpr int prompt_rounds = 3;
 
 // Returns the bytes of weights that one tensor rank of each stage reads in a pass: all except an embedding,
@@ -126,11 +125,11 @@ class LlmBench {
     void measure_host_memory() {
         if (rank_.device >= 0) return;
         const std::vector<int> pus = pus_of(replica_.plan().plan, world_rank_);
-        const std::int64_t cache = last_level_cache_bytes(pus);
-        mine_.cache_bytes = static_cast<double>(cache);
+        const auto ranks =
+            static_cast<int>(std::ranges::count(replica_.plan().plan.ranks, rank_.host, &RankPlan::host));
+        mine_.cache_bytes = static_cast<double>(last_level_cache_bytes(pus)) / ranks;
         together();
-        mine_.read_rate = std::max(
-            mine_.read_rate, host_read_rate(std::clamp(2 * cache, least_bytes_host, most_bytes_host), pus));
+        mine_.read_rate = std::max(mine_.read_rate, host_read_rate(bytes_beyond_caches(pus, ranks), pus));
     }
 
     void measure_passes(ReplicaPasses& passes) {

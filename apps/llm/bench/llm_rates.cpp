@@ -11,6 +11,7 @@
 #include "llm/model/model_memory.h"
 #include "llm/replica/rank_ops.h"
 #include "llm/session/session.h"
+#include "measure/host_caches.h"
 #include "measure/host_rates.h"
 #include "plan/calibration.h"
 
@@ -23,7 +24,6 @@ constexpr int kTimedSteps = 8;
 constexpr int kRounds = 12;
 constexpr int kRoundsOnCores = 96;
 constexpr int kEngineRounds = 8;
-constexpr std::int64_t kReadBytes = 256LL << 20;
 
 // Tokens of prompts and of sequences: attention over many takes more of a small model than of a large one.
 int tokens_on(bool gpu) {
@@ -142,7 +142,8 @@ std::vector<MeasuredRate> measure_model(const MpiSession& mpi, bool on_gpu, cons
     times.products = static_cast<double>(weight_bytes(model->source()).weights);
     times.layers = static_cast<double>(model->config().layers);
     if (on_gpu) use_device(rank.device);
-    const double read_rate = on_gpu ? 0 : host_read_rate(kReadBytes, pus_of(plan.plan, 0));
+    const std::vector<int> pus = pus_of(plan.plan, 0);
+    const double read_rate = on_gpu ? 0 : host_read_rate(bytes_beyond_caches(pus, 1), pus);
     with_session(mpi, *model, std::move(plan), [&](Session& session) {
         time_passes(session.replica(), static_cast<int>(model->config().vocab), times);
     });

@@ -51,13 +51,12 @@ struct LoadResult {
     Quantiles between_tokens_s;  // of all sequences together
     std::optional<EngineLoad> engine;
     std::vector<std::string> errors;  // one for each request without an answer
-    // With an interruption: when all other sequences generated and when it came, in seconds since the load
-    // began; times between tokens of the others from the first to the second and from then until its first
-    // token.
-    double all_generate_at_s = 0;
-    double interrupted_at_s = 0;
-    Quantiles before_s, during_s;
-    double interruption_s = 0;  // from its arrival to its first token
+    // With an interruption, which comes while all other sequences generate. Times are since the load began.
+    double all_generate_at_s = 0;  // all others generate from then on
+    double interrupted_at_s = 0;   // it arrives
+    double interruption_s = 0;     // from its arrival to its first token
+    Quantiles before_s;            // between tokens of the others, until it arrives
+    Quantiles during_s;            // and from then until its first token
 };
 
 // Computes the totals and times of all requests from `requests`, and sorts these by id.

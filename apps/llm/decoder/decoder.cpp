@@ -259,9 +259,10 @@ std::string Decoder::clamp_advice(const SentinelPlace& place) const {
     if (settings_.clamp || place.operation == Input || !(half_inputs || half_cache)) return "";
     return fmt::format(
         "; if {} exceeded 65504, the largest number of fp16, --clamp on (engine.clamp = true in a job) "
-        "limits it "
-        "to that",
-        half_inputs ? "an activation" : "a key or value");
+        "limits it to that",
+        half_inputs                        ? "an activation"
+        : settings_.cache == KvElement::I4 ? "a rotated key or value"
+                                           : "a key or value");
 }
 
 void Decoder::check(const Batch& batch) {

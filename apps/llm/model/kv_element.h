@@ -12,10 +12,12 @@ namespace voltpile::llm {
 //
 // I8 and I4 rotate a head before they store it, because one number much larger than the others, as keys of
 // many models have, would take most of the range that all share. Each block of kv_rotation() adjacent numbers
-// is multiplied by the Walsh-Hadamard matrix of that order, over the square root of the order: its element
-// (i, j) is -1 to the number of bits that are 1 in both i and j. The matrix is symmetric and its own inverse.
-// Queries are rotated alike, which leaves their products with keys as they are, and sums of values are
-// rotated back. The method is that of QuaRot (Ashkboos et al., arXiv:2404.00456). x below is a rotated head.
+// is multiplied by the Walsh-Hadamard matrix of that order, over the square root of the order: the sign of
+// its element (i, j) is (-1)^popcount(i & j). The matrix is symmetric and its own inverse. Queries are
+// rotated alike, which leaves their products with keys as they are, and sums of values are rotated back. The
+// method is that of QuaRot (Ashkboos et al., arXiv:2404.00456). x below is a rotated head, whose numbers can
+// be as many times as large as those of the head as the square root of the order; the limits of fp16 apply to
+// them.
 //
 // I8 stores, for each head, scale = max |x| / 127 in fp32 and q = x / scale rounded to the nearest integer; x
 // is read as q * scale. If max |x| is 0, q is 0; if a number is not finite, the scale is NaN.
@@ -37,8 +39,7 @@ constexpr std::size_t kKvGroup = 32;
 constexpr std::size_t kKvGroupBytes = kKvGroup / 2;
 
 // Returns how many numbers of a head I8 and I4 rotate together: the largest power of two that divides
-// head_dim and, unless it is 0, `apart`, the length of a part at the beginning that is not mixed with the
-// rest.
+// head_dim and `apart`. The first `apart` numbers are not mixed with the others; 0: there is no such part.
 constexpr int kv_rotation(int head_dim, int apart) {
     const int either = head_dim | apart;
     return either & -either;

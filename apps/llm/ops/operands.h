@@ -72,8 +72,8 @@ struct KvLayer {
     void* value_scales = nullptr;
 };
 
-// Returns how many numbers of a head are rotated together (see KvElement); 1: none are. The first rope_dims
-// columns of a head's output are unspecified where values are keys, and stay apart.
+// Returns how many numbers of a head are rotated together (see KvElement); 1 means no rotation. The first
+// rope_dims columns of a head's output are unspecified where values are keys, and stay apart.
 constexpr int rotation_of(const QkvSettings& settings, const KvLayer& cache) {
     if (cache.element == KvElement::F16) return 1;
     return kv_rotation(settings.head_dim, cache.values == cache.keys ? settings.rope_dims : 0);

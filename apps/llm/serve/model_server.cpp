@@ -103,7 +103,7 @@ ModelServer::ModelServer(ServeRequest request, const Communicator* world) : requ
     });
 }
 
-// Of what a server cannot do although its options ask for it.
+// Warns of options that have no effect with this model, or a bad one.
 void ModelServer::warn() const {
     if (!model_->has_chat_template()) return;
     if (const std::string problem = model_->template_problem(); !problem.empty()) spdlog::warn("{}", problem);

@@ -125,7 +125,7 @@ std::string LanguageModel::template_problem() const {
         if (special_tokens_named(tokenizer(), std::array{std::string_view(mark)}).empty())
             missing.push_back(mark);
     if (missing.empty()) return {};
-    return fmt::format("the model was not trained on the format {}: the vocabulary of {} lacks {}",
+    return fmt::format("the template {} does not fit the model: the vocabulary of {} lacks {}",
                        choice_.chat_template, name(), fmt::join(missing, ", "));
 }
 

@@ -64,8 +64,8 @@ class LanguageModel {
     // The chosen template, or the model's own; random weights have ChatML. Throws JobError if there is none,
     // or if it is not supported.
     const ChatTemplate& chat_template() const;
-    // Returns which special tokens of the chosen template the vocabulary lacks, as a sentence; "" if it has
-    // all, or if the template is the model's own. Such a model was trained on another format.
+    // Returns which special tokens of the chosen template, of those like <|im_start|>, the vocabulary lacks,
+    // as a sentence; "" if it has all, or if the template is the model's own.
     std::string template_problem() const;
 
     // Throws JobError for messages that are not UTF-8 or that the template does not take.

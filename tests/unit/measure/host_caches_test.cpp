@@ -45,6 +45,12 @@ TEST_F(HostCaches, CountsEachCacheOnce) {
     EXPECT_EQ(last_level_cache_bytes({1, 2}), 32 << 20);
     EXPECT_EQ(last_level_cache_bytes({-1}), 32 << 20);
     EXPECT_EQ(last_level_cache_bytes({7}), 0);
+    EXPECT_EQ(bytes_beyond_caches({-1}, 1), 256 << 20);
+    EXPECT_EQ(bytes_beyond_caches({-1}, 4), 64 << 20);
+    add(0, 3, "Unified", 3, "307200K", "0");
+    EXPECT_EQ(bytes_beyond_caches({0}, 1), 600 << 20);
+    add(0, 3, "Unified", 3, "1048576K", "0");
+    EXPECT_EQ(bytes_beyond_caches({0}, 2), 512 << 20);
 }
 
 TEST_F(HostCaches, TakesTheHighestLevelThereIs) {

@@ -4,7 +4,8 @@
 namespace voltpile::llm {
 
 // Rotates each block of `order` of `count` numbers in shared memory in place, see KvElement. count: a
-// multiple of order, a power of two. By a warp, to which the numbers are complete before and after.
+// multiple of order, a power of two. All lanes of a warp call it; they see all numbers before the call and
+// after it.
 __device__ inline void rotate_blocks(float* numbers, int count, int order) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     for (int length = 1; length < order; length *= 2) {
