@@ -273,17 +273,19 @@ std::vector<TeamCandidate> team_candidates(const Plan& plan) {
     return out;
 }
 
+int leader_of(const Team& team) {
+    int leader = team.stages.front().front();
+    for (const std::vector<int>& stage : team.stages) leader = std::min(leader, std::ranges::min(stage));
+    return leader;
+}
+
 std::vector<double> leader_speeds(const Plan& plan) {
     std::vector<double> speeds(plan.ranks.size());
     for (const Team& team : plan.teams.teams) {
-        int leader = team.stages.front().front();
-        double speed = 0;
+        double& speed = speeds[static_cast<std::size_t>(leader_of(team))];
         for (const std::vector<int>& stage : team.stages)
-            for (const int rank : stage) {
-                leader = std::min(leader, rank);
+            for (const int rank : stage)
                 speed += plan.points_per_s(plan.ranks[static_cast<std::size_t>(rank)]);
-            }
-        speeds[static_cast<std::size_t>(leader)] = speed;
     }
     return speeds;
 }

@@ -61,8 +61,10 @@ struct PlanOptions {
 // not use any core, or if workload.team does not fit the ranks.
 Plan make_plan(const Workload& workload, const PlanOptions& options, const Topology& topology);
 
-// Returns, by rank, the points per second of the team that the rank leads, 0 for ranks that lead none. The
-// leader of a team is its lowest rank; it takes the ranges.
+// Returns the leader of a team: its lowest rank, which takes the ranges.
+int leader_of(const Team& team);
+
+// Returns, by rank, the points per second of the team that the rank leads, 0 for ranks that lead none.
 std::vector<double> leader_speeds(const Plan& plan);
 
 // Returns what `voltpile plan` prints.

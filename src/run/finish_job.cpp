@@ -23,10 +23,10 @@ void print_energy(const LoopOutcome& outcome, double units, const std::string& u
     fmt::print("{}\n", energy_text(outcome.power, outcome.seconds, units, singular(unit)));
 }
 
-// Returns the rank that reports the work of this rank's team; -1 for a rank in no team.
-int leader_of(const TeamPlan& teams, std::size_t rank) {
-    if (teams.places.empty() || teams.places[rank].replica < 0) return -1;
-    return teams.teams[static_cast<std::size_t>(teams.places[rank].replica)].stages.front().front();
+// Returns the rank that reports the work of this rank: the leader of its team, or itself.
+int reporter_of(const TeamPlan& teams, int rank) {
+    const int replica = teams.places[static_cast<std::size_t>(rank)].replica;
+    return replica < 0 ? rank : leader_of(teams.teams[static_cast<std::size_t>(replica)]);
 }
 
 void print_summary(const PreparedJob& job, const LoopOutcome& outcome) {
@@ -44,8 +44,9 @@ void print_summary(const PreparedJob& job, const LoopOutcome& outcome) {
         const RankPlan& rank = job.plan.ranks[r];
         const RankProgress& did = outcome.ranks[r];
         fmt::print("{:>5}  {:<16} {:<52} ", r, job.plan.host_of(rank).name, processor_text(job.plan, rank));
-        if (const int leader = leader_of(job.plan.teams, r); leader >= 0 && leader != static_cast<int>(r))
-            fmt::print("with rank {}\n", leader);
+        const auto own = static_cast<int>(r);
+        if (const int reporter = reporter_of(job.plan.teams, own); reporter != own)
+            fmt::print("with rank {}\n", reporter);
         else
             fmt::print("{:>5.1f} % {:>5.1f} %\n", units > 0 ? 100 * did.units / units : 0.0,
                        100 * did.busy_s / outcome.seconds);
