@@ -152,7 +152,7 @@ TEST(ServeAnswers, CompletionsEchoAndPlaceTokens) {
                   token);
     }
     EXPECT_EQ(logprobs["top_logprobs"][0].size(), 2U);
-    // The drawn token is there even if it is none of the most probable ones.
+    // The drawn token is listed even when it is not among the most probable.
     ASSERT_EQ(logprobs["top_logprobs"][1].size(), 3U);
     EXPECT_EQ(logprobs["top_logprobs"][1][logprobs["tokens"][1].get<std::string>()], -0.5);
 }

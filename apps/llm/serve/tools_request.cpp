@@ -46,8 +46,7 @@ void check_tools(const std::vector<OfferedTool>& tools, const ToolChoice& choice
 
 void check_model_takes_tools(const ServedModel& model) {
     if (!model.takes_tools)
-        throw ApiError(400, "\"tools\" is not possible: the chat template has no place for tools",
-                       "tools");
+        throw ApiError(400, "\"tools\" is not possible: the chat template has no place for tools", "tools");
     if (!model.tool_format)
         throw ApiError(400,
                        "\"tools\" is not possible: this server does not know how the model writes calls of "

@@ -44,9 +44,8 @@ def main():
             done = run("llama-perplexity", "-m", of, "-f", text, "-c", CONTEXT, *options)
             return done.stdout + done.stderr
 
-        def written(prompt, tokens):
-            out = run("llama-simple", "-m", wide, "-n", tokens, prompt).stdout
-            return out.removeprefix("\n")
+        def written(prompt):
+            return run("llama-simple", "-m", wide, "-n", TOKENS, prompt).stdout.removeprefix("\n")
 
         value = float(re.search(r"Final estimate: PPL = ([\d.]+)", perplexity(wide)).group(1))
         perplexity(model, "--kl-divergence-base", base)
@@ -57,8 +56,8 @@ def main():
         (folder / "tokens.txt").write_text(TOKENIZED)
         ids = run("llama-tokenize", "-m", model, "-f", folder / "tokens.txt", "--ids", "--no-bos", "--no-escape", "--log-disable").stdout
         expected = {"text_bytes": TEXT_BYTES, "context": CONTEXT, "perplexity": value, "cache_divergence": divergence,
-                    "max_tokens": TOKENS, "texts": [{"prompt": prompt, "out": written(prompt, TOKENS)} for prompt in PROMPTS],
-                    "question": QUESTION, "answer": written(CHAT, TOKENS).removeprefix(CHAT),
+                    "max_tokens": TOKENS, "texts": [{"prompt": prompt, "out": written(prompt)} for prompt in PROMPTS],
+                    "question": QUESTION, "answer": written(CHAT).removeprefix(CHAT),
                     "tokenized": {"text": TOKENIZED, "ids": " ".join(map(str, json.loads(ids)))}}
     (HERE / "expected.json").write_text(json.dumps(expected, ensure_ascii=False, indent=1) + "\n")
 
