@@ -124,13 +124,14 @@ TEST(QueueMessage, CarriesDeltasOutcomesAndCounters) {
     EXPECT_EQ(received.events[0].top[1].log_probability, (std::vector{-1.5F, -3.0F}));
     ASSERT_TRUE(received.events[1].outcome);
     const Outcome& ended = *received.events[1].outcome;
-    const auto& [id, finish, error, thrown, text, tokens, log_probability, top, prompt_log_probability,
-                 prompt_top, prompt_tokens, cached_tokens, steps, drafted_tokens, right_tokens, queue_seconds,
-                 prompt_seconds, generation_seconds, token_seconds] = ended;
+    const auto& [id, finish, error, thrown, engine_failed, text, tokens, log_probability, top,
+                 prompt_log_probability, prompt_top, prompt_tokens, cached_tokens, steps, drafted_tokens,
+                 right_tokens, queue_seconds, prompt_seconds, generation_seconds, token_seconds] = ended;
     EXPECT_EQ(id, 9);
     EXPECT_EQ(finish, Finish::Failed);
     EXPECT_EQ(error, "not finite");
-    EXPECT_EQ(thrown, nullptr);  // stays where it was thrown
+    EXPECT_EQ(thrown, nullptr);   // stays where it was thrown
+    EXPECT_FALSE(engine_failed);  // otherwise it would not have been sent
     EXPECT_EQ(text, "beginning");
     EXPECT_EQ(tokens, outcome.tokens);
     EXPECT_EQ(log_probability, outcome.log_probability);

@@ -235,6 +235,7 @@ void Engine::end_all(Finish finish, const std::string& error) {
         Outcome& outcome = answers_.begin()->second.outcome;
         outcome.finish = finish;
         outcome.error = error;
+        outcome.engine_failed = finish == Finish::Failed;
         end(answers_.begin()->first, unwanted);
     }
 }

@@ -56,9 +56,10 @@ enum class Finish {
 struct Outcome {
     std::int64_t id = 0;
     Finish finish = Finish::Length;
-    std::string error;          // if finish is Failed
-    std::exception_ptr thrown;  // what a callback threw, if that is why
-    std::string text;           // up to the stop string
+    std::string error;           // if finish is Failed
+    std::exception_ptr thrown;   // what a callback threw, if that is why
+    bool engine_failed = false;  // so do all requests of this engine
+    std::string text;            // up to the stop string
     // All tokens drawn, except an end token or stop token that ended the sequence.
     std::vector<std::int32_t> tokens;
     std::vector<float> log_probability;  // of each of `tokens`

@@ -43,6 +43,7 @@ void LeaderLink::submit(const Request& request) {
         return true;
     };
     const auto on_end = [this](Outcome outcome) {
+        if (outcome.engine_failed) return;  // the report of the failure ends it
         QueueEvent event;
         event.id = outcome.id;
         event.outcome = std::move(outcome);
@@ -50,6 +51,8 @@ void LeaderLink::submit(const Request& request) {
     };
     try {
         engine_.submit(request, on_delta, on_end);
+    } catch (const QueueClosed&) {
+        // The engine has failed (orders to close come last), so the report ends this request too.
     } catch (const std::exception& error) {
         Outcome outcome;
         outcome.id = request.id;

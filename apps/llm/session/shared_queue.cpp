@@ -49,13 +49,15 @@ void SharedQueue::add(Request request, OnDelta on_delta, OnEnd on_end) {
         if (!is_local(route->replica)) return send(std::move(request), route);
         OnDelta on_local_delta;
         if (route->on_delta) on_local_delta = [route](const Delta& delta) { return tell(*route, delta); };
-        settings_.engine->submit(std::move(request), std::move(on_local_delta),
-                                 [this, id](Outcome outcome) { end(id, std::move(outcome)); });
+        settings_.engine->submit(std::move(request), std::move(on_local_delta), [this, id](Outcome outcome) {
+            if (!outcome.engine_failed) end(id, std::move(outcome));
+        });
+    } catch (const QueueClosed&) {
+        const std::lock_guard lock(mutex_);
+        if (closed_ && withdraw(id)) throw;  // otherwise the engine has failed, and lose() will end it
     } catch (...) {
         const std::lock_guard lock(mutex_);
-        if (!extract(id)) return;  // its replica was lost meanwhile, so it has ended
-        --unfinished_;
-        throw;
+        if (withdraw(id)) throw;
     }
 }
 
@@ -150,6 +152,14 @@ SharedQueue::RoutePtr SharedQueue::extract(std::int64_t id, std::span<const std:
     choice_.ended(route->replica, route->prompt);
     remote_ -= is_local(route->replica) ? 0 : 1;
     return route;
+}
+
+// Forgets a request that could not be submitted. False if it has ended because its replica was lost
+// meanwhile.
+bool SharedQueue::withdraw(std::int64_t id) {
+    if (!extract(id)) return false;
+    --unfinished_;
+    return true;
 }
 
 void SharedQueue::end(std::int64_t id, Outcome outcome) {

@@ -7,7 +7,7 @@
 // tokens.
 //
 // A replica that fails gets no more requests, and those that it has end with Finish::Failed, on the thread
-// that finds out. The other replicas go on.
+// that finds out and after replicas() tells of it. The other replicas go on.
 #pragma once
 
 #include <chrono>
@@ -109,6 +109,7 @@ class SharedQueue final : public RequestQueue {
     // With the mutex locked:
     Replica& at(int replica) { return replicas_[static_cast<std::size_t>(replica)]; }
     RoutePtr extract(std::int64_t id, std::span<const std::int32_t> answer = {});
+    bool withdraw(std::int64_t id);
     EngineCounters counters_of(int replica) const;
     void order(int replica, const QueueOrder& order);
     void order_cancel(int replica, std::int64_t id);
