@@ -33,7 +33,7 @@ void add_bench_comm(CLI::App& bench, Action& action) {
         ->capture_default_str();
     auto chosen = std::make_shared<std::vector<std::string>>();
     comm->add_option("--collective", *chosen, "measure only these collectives [all]")
-        ->check(CLI::IsMember({"all_reduce", "all_gather", "reduce_scatter", "broadcast"}));
+        ->check(CLI::IsMember({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"}));
     comm->add_option("--path", options->path,
                      "measure only algorithms whose names contain this: nccl, one-shot, two-shot, channel, "
                      "mpi, ... [all]");
@@ -50,7 +50,7 @@ void add_bench_comm(CLI::App& bench, Action& action) {
             throw CLI::ValidationError("--min", "must be a multiple of 4 bytes, the size of a float");
         if (options->max_bytes < options->min_bytes || options->max_bytes > most)
             throw CLI::ValidationError("--max", "must be from --min to 1G");
-        for (int i = 0; i < 4; ++i)
+        for (int i = 0; i < collective_count; ++i)
             if (std::ranges::count(*chosen, name_of(static_cast<Collective>(i))) > 0)
                 options->collectives.push_back(static_cast<Collective>(i));
         action = [options](const Invocation& invocation) {

@@ -69,8 +69,8 @@ class CommBench {
             lowered_ = true;
         }
         if (options_.collectives.empty())
-            options_.collectives = {Collective::AllReduce, Collective::AllGather, Collective::ReduceScatter,
-                                    Collective::Broadcast};
+            for (int i = 0; i < collective_count; ++i)
+                options_.collectives.push_back(static_cast<Collective>(i));
     }
 
     void run() {

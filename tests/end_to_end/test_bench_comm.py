@@ -19,7 +19,7 @@ class BenchComm(Case):
         self.assertTrue((table.time > 0).all() and (table.bandwidth > 0).all())
         collectives = table[table.test != "pair"]
         self.assertEqual(
-            set(collectives.test), {"all_reduce", "all_gather", "reduce_scatter", "broadcast"}
+            set(collectives.test), {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"}
         )
         self.assertEqual(set(collectives.way), {"voltpile", "mpi"})
         self.assertEqual(set(table.bytes), {8, 4096})

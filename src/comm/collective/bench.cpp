@@ -25,6 +25,7 @@ double bus_factor(Collective collective, int ranks) {
             return 2 * (n - 1) / n;
         case Collective::AllGather:
         case Collective::ReduceScatter:
+        case Collective::AllToAll:
             return (n - 1) / n;
         case Collective::Broadcast:
             break;
@@ -110,7 +111,7 @@ std::vector<CollectiveBenchRow> bench_collective(const Communicator& group, int 
     std::erase_if(contenders,
                   [&](const Contender& each) { return each.name.find(options.path) == std::string::npos; });
 
-    const bool parts = collective == Collective::AllGather || collective == Collective::ReduceScatter;
+    const bool parts = counts_parts(collective);
     const Stream stream;
     DeviceBuffer<char> in(static_cast<std::size_t>(options.max_bytes * (parts ? group.size() : 1)));
     DeviceBuffer<char> out(in.size());

@@ -18,7 +18,7 @@ struct Buffers {
     std::vector<float> in, out;
 };
 
-// bytes: of each rank's part for all_gather and reduce_scatter.
+// bytes: of each rank's part if counts_parts().
 void call_ours(StreamCommunicator& by, Collective collective, Buffers& memory, std::int64_t bytes) {
     const std::int64_t count = bytes / 4;
     const StreamRef host = StreamRef::host();
@@ -31,6 +31,8 @@ void call_ours(StreamCommunicator& by, Collective collective, Buffers& memory, s
         case Collective::ReduceScatter:
             return by.reduce_scatter(memory.in.data(), memory.out.data(), count, ElementType::Float32,
                                      Reduction::Sum, host);
+        case Collective::AllToAll:
+            return by.all_to_all(memory.in.data(), memory.out.data(), count, ElementType::Float32, host);
         case Collective::Broadcast:
             return by.broadcast(memory.in.data(), memory.in.data(), count, ElementType::Float32, 0, host);
     }
@@ -47,6 +49,9 @@ void call_mpi(MPI_Comm comm, Collective collective, Buffers& memory, std::int64_
             return;
         case Collective::ReduceScatter:
             MPI_Reduce_scatter_block(memory.in.data(), memory.out.data(), count, MPI_FLOAT, MPI_SUM, comm);
+            return;
+        case Collective::AllToAll:
+            MPI_Alltoall(memory.in.data(), count, MPI_FLOAT, memory.out.data(), count, MPI_FLOAT, comm);
             return;
         case Collective::Broadcast:
             MPI_Bcast(memory.in.data(), count, MPI_FLOAT, 0, comm);
@@ -70,7 +75,7 @@ std::vector<CollectiveBenchRow> bench_host_collective(const Communicator& group,
                                                       const CollectiveBenchOptions& options) {
     constexpr int repeats = 5;
     const auto ours = make_stream_communicator(group, -1);
-    const bool parts = collective == Collective::AllGather || collective == Collective::ReduceScatter;
+    const bool parts = counts_parts(collective);
     const std::int64_t factor = parts ? group.size() : 1;
     Buffers memory;
     memory.in.resize(static_cast<std::size_t>(options.max_bytes / 4 * factor), 1.0f);

@@ -15,6 +15,8 @@ void enqueue_collective(StreamCommunicator& by, Collective collective, char* in,
             return by.all_gather(in, out, count, ElementType::Float32, stream);
         case Collective::ReduceScatter:
             return by.reduce_scatter(in, out, count, ElementType::Float32, Reduction::Sum, stream);
+        case Collective::AllToAll:
+            return by.all_to_all(in, out, count, ElementType::Float32, stream);
         case Collective::Broadcast:
             return by.broadcast(in, out, count, ElementType::Float32, 0, stream);
     }

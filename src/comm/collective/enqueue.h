@@ -5,8 +5,8 @@
 
 namespace voltpile {
 
-// Enqueues one call on fp32 numbers. bytes: a multiple of 4 (of each rank's part for all_gather and
-// reduce_scatter).
+// Enqueues one call on fp32 numbers. bytes: a multiple of 4 (of each rank's part if
+// counts_parts()).
 void enqueue_collective(StreamCommunicator& by, Collective collective, char* in, char* out,
                         std::int64_t bytes, const Stream& stream);
 

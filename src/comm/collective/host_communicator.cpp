@@ -171,6 +171,25 @@ void HostCommunicator::all_gather(const void* in, void* out, std::int64_t count,
     }
 }
 
+void HostCommunicator::all_to_all(const void* in, void* out, std::int64_t count, ElementType type,
+                                  StreamRef) {
+    if (!group_.begin(count)) return;
+    const std::int64_t bytes = count * size_of(type);
+    char* const from = static_cast<char*>(const_cast<void*>(in));
+    char* const to = static_cast<char*>(out);
+    std::memcpy(to + rank() * bytes, from + rank() * bytes, static_cast<std::size_t>(bytes));
+    for (std::int64_t begin = 0; begin < bytes; begin += piece_bytes) {
+        const std::int64_t length = std::min(piece_bytes, bytes - begin);
+        std::vector<Part> sends, receives;
+        for (int r = 0; r < size(); ++r) {
+            if (r == rank()) continue;
+            sends.push_back({r, from + r * bytes + begin, length});
+            receives.push_back({r, to + r * bytes + begin, length});
+        }
+        exchange(sends, receives, kCollectiveTag);
+    }
+}
+
 void HostCommunicator::broadcast(const void* in, void* out, std::int64_t count, ElementType type, int root,
                                  StreamRef) {
     if (!group_.begin_with_peer(count, root)) return;

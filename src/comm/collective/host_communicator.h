@@ -27,6 +27,8 @@ class HostCommunicator final : public StreamCommunicator {
                     StreamRef stream) override;
     void reduce_scatter(const void* in, void* out, std::int64_t count, ElementType type, Reduction reduction,
                         StreamRef stream) override;
+    void all_to_all(const void* in, void* out, std::int64_t count, ElementType type,
+                    StreamRef stream) override;
     void broadcast(const void* in, void* out, std::int64_t count, ElementType type, int root,
                    StreamRef stream) override;
     void send(const void* in, std::int64_t count, ElementType type, int to, StreamRef stream) override;

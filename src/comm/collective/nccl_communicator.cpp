@@ -111,6 +111,26 @@ class NcclCommunicator final : public StreamCommunicator {
                                      nccl_op(reduction), comm_, stream.stream().get());
         });
     }
+    void all_to_all(const void* in, void* out, std::int64_t count, ElementType type,
+                    StreamRef stream) override {
+        if (!group_.begin(count)) return;
+        call("ncclSend and ncclRecv", [&] {
+            const std::int64_t bytes = count * size_of(type);
+            const auto exchange_with = [&](int peer) {
+                const ncclResult_t sent =
+                    ncclSend(static_cast<const char*>(in) + peer * bytes, static_cast<std::size_t>(count),
+                             nccl_type(type), peer, comm_, stream.stream().get());
+                if (sent != ncclSuccess && sent != ncclInProgress) return sent;
+                return ncclRecv(static_cast<char*>(out) + peer * bytes, static_cast<std::size_t>(count),
+                                nccl_type(type), peer, comm_, stream.stream().get());
+            };
+            ncclResult_t state = ncclGroupStart();
+            for (int peer = 0; peer < size() && (state == ncclSuccess || state == ncclInProgress); ++peer)
+                state = exchange_with(peer);
+            const ncclResult_t end = ncclGroupEnd();
+            return state == ncclSuccess || state == ncclInProgress ? end : state;
+        });
+    }
     void broadcast(const void* in, void* out, std::int64_t count, ElementType type, int root,
                    StreamRef stream) override {
         if (!group_.begin_with_peer(count, root)) return;

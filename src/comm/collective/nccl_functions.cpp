@@ -91,6 +91,16 @@ ncclResult_t ncclBroadcast(const void* in, void* out, size_t count, ncclDataType
     return function(in, out, count, type, root, comm, stream);
 }
 
+ncclResult_t ncclGroupStart() {
+    static const auto function = nccl().find<decltype(ncclGroupStart)>("ncclGroupStart");
+    return function();
+}
+
+ncclResult_t ncclGroupEnd() {
+    static const auto function = nccl().find<decltype(ncclGroupEnd)>("ncclGroupEnd");
+    return function();
+}
+
 ncclResult_t ncclSend(const void* in, size_t count, ncclDataType_t type, int to, ncclComm_t comm,
                       cudaStream_t stream) {
     static const auto function = nccl().find<decltype(ncclSend)>("ncclSend");

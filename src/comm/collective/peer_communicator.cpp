@@ -24,6 +24,8 @@ PeerAlgorithm algorithm_of(Collective collective, bool two_shot) {
             return PeerAlgorithm::AllGather;
         case Collective::ReduceScatter:
             return PeerAlgorithm::ReduceScatter;
+        case Collective::AllToAll:
+            return PeerAlgorithm::AllToAll;
         case Collective::Broadcast:
             break;
     }
@@ -119,6 +121,15 @@ void PeerCommunicator::reduce_scatter(const void* in, void* out, std::int64_t co
         static_cast<const char*>(in), static_cast<char*>(out),    0, 0, static_cast<std::size_t>(bytes),
         static_cast<int>(type),       static_cast<int>(reduction)};
     run({Collective::ReduceScatter, m, bytes}, stream.stream());
+}
+
+void PeerCommunicator::all_to_all(const void* in, void* out, std::int64_t count, ElementType type,
+                                  StreamRef stream) {
+    if (!group_.begin(count)) return;
+    const std::int64_t bytes = count * size_of(type);
+    PeerMessage m{static_cast<const char*>(in),    static_cast<char*>(out), 0, 0,
+                  static_cast<std::size_t>(bytes), static_cast<int>(type),  0};
+    run({Collective::AllToAll, m, bytes}, stream.stream());
 }
 
 void PeerCommunicator::broadcast(const void* in, void* out, std::int64_t count, ElementType type, int root,

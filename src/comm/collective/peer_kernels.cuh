@@ -88,6 +88,30 @@ struct ReduceScatterKernel {
     }
 };
 
+struct AllToAllKernel {
+    template <int N, class Wire>
+    __device__ static void run(Wire& wire, const PeerMessage& m) {
+        const unsigned steps = Wire::steps(m.bytes);
+        for (unsigned s = wire.first(); s < steps; s += wire.stride()) {
+#pragma unroll
+            for (int p = 1; p < N; ++p)
+                if (p < wire.size())
+                    wire.push(p, 0, s, wire.load(m.in + wire.rank_behind(p) * m.stride, m.bytes, s));
+        }
+        wire.signal(0);
+        wire.wait(0);
+        const char* own = m.in + wire.rank() * m.stride;
+        for (unsigned s = wire.first(); s < steps; s += wire.stride()) {
+            typename Wire::Piece got[N];
+            wire.collect(0, s, wire.load(own, m.bytes, s), got);
+#pragma unroll
+            for (int r = 0; r < N; ++r)
+                if (r < wire.size()) wire.store(m.out + r * m.stride, m.bytes, s, got[r]);
+        }
+        wire.finish(steps, 0);
+    }
+};
+
 struct AllGatherKernel {
     template <int N, class Wire>
     __device__ static void run(Wire& wire, const PeerMessage& m) {
@@ -178,6 +202,8 @@ void launch_on_wire(PeerAlgorithm algorithm, const PeerView& view, const PeerMes
             return launch_for_size<ReduceScatterKernel, Wire>(view, m, shape, stream);
         case PeerAlgorithm::AllGather:
             return launch_for_size<AllGatherKernel, Wire>(view, m, shape, stream);
+        case PeerAlgorithm::AllToAll:
+            return launch_for_size<AllToAllKernel, Wire>(view, m, shape, stream);
         case PeerAlgorithm::Broadcast:
             return launch_for_size<BroadcastKernel, Wire>(view, m, shape, stream);
     }
@@ -198,6 +224,7 @@ void load_wire(int size) {
     load_for_size<TwoShotKernel, Wire>(size);
     load_for_size<ReduceScatterKernel, Wire>(size);
     load_for_size<AllGatherKernel, Wire>(size);
+    load_for_size<AllToAllKernel, Wire>(size);
     load_for_size<BroadcastKernel, Wire>(size);
 }
 

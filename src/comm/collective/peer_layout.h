@@ -28,7 +28,7 @@ enum class PeerWire : int { LowLatency, Flagged };
 
 // Collectives as the kernels know them. One-shot: every rank sends everything to all and sums. Two-shot:
 // every rank sums a share and sends the sums.
-enum class PeerAlgorithm : int { OneShot, TwoShot, ReduceScatter, AllGather, Broadcast };
+enum class PeerAlgorithm : int { OneShot, TwoShot, ReduceScatter, AllGather, AllToAll, Broadcast };
 
 VOLTPILE_ON_BOTH constexpr std::size_t slot_bytes(PeerWire wire) {
     return wire == PeerWire::LowLatency ? 256 << 10 : 1 << 20;
@@ -82,9 +82,9 @@ struct PeerView {
 struct PeerMessage {
     const char* in;
     char* out;
-    unsigned bytes;      // AllGather, ReduceScatter: of each rank's part
+    unsigned bytes;      // AllGather, ReduceScatter, AllToAll: of each rank's part
     int root;            // Broadcast
-    std::size_t stride;  // AllGather, ReduceScatter: from one rank's part to the next
+    std::size_t stride;  // the same: from one rank's part to the next
     int type;            // ElementType
     int reduction;       // Reduction
 };

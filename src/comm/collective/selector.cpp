@@ -39,6 +39,11 @@ void CollectiveSelector::reduce_scatter(const void* in, void* out, std::int64_t 
         .reduce_scatter(in, out, count, type, reduction, stream);
 }
 
+void CollectiveSelector::all_to_all(const void* in, void* out, std::int64_t count, ElementType type,
+                                    StreamRef stream) {
+    chosen(Collective::AllToAll, count * size_of(type)).all_to_all(in, out, count, type, stream);
+}
+
 void CollectiveSelector::broadcast(const void* in, void* out, std::int64_t count, ElementType type, int root,
                                    StreamRef stream) {
     chosen(Collective::Broadcast, count * size_of(type)).broadcast(in, out, count, type, root, stream);

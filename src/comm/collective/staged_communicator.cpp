@@ -162,6 +162,20 @@ void StagedCommunicator::reduce_scatter(const void* in, void* out, std::int64_t 
     });
 }
 
+void StagedCommunicator::all_to_all(const void* in, void* out, std::int64_t count, ElementType type,
+                                    StreamRef ref) {
+    if (!group_.begin(count)) return;
+    const Stream& stream = ref.stream();
+    const std::int64_t stride = count * size_of(type);
+    for_pieces(count, type, [&](std::int64_t begin, std::int64_t length) {
+        const std::int64_t bytes = length * size_of(type);
+        copy_parts(down_.data(), bytes, at(in, begin, type), stride, bytes, size(), stream);
+        enqueue([=, this] { host_.all_to_all(down_.data(), up_.data(), length, type, StreamRef::host()); },
+                stream);
+        copy_parts(at(out, begin, type), stride, up_.data(), bytes, bytes, size(), stream);
+    });
+}
+
 void StagedCommunicator::broadcast(const void* in, void* out, std::int64_t count, ElementType type, int root,
                                    StreamRef ref) {
     if (!group_.begin_with_peer(count, root)) return;

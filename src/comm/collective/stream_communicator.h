@@ -80,6 +80,10 @@ class StreamCommunicator {
     virtual void reduce_scatter(const void* in, void* out, std::int64_t count, ElementType type,
                                 Reduction reduction, StreamRef stream) = 0;
 
+    // out[r * count + i] = in[rank * count + i] of rank r. in, out: (size * count). Not in place.
+    virtual void all_to_all(const void* in, void* out, std::int64_t count, ElementType type,
+                            StreamRef stream) = 0;
+
     // out[i] = in[i] of the root; the `in` of other ranks is ignored. In place: out == in.
     virtual void broadcast(const void* in, void* out, std::int64_t count, ElementType type, int root,
                            StreamRef stream) = 0;

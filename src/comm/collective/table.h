@@ -26,8 +26,6 @@ std::optional<CollectiveWay> way_from_text(std::string_view text);
 // Returns all algorithms for this collective. Two-shot is for all_reduce of more than 2 ranks only.
 std::vector<CollectiveWay> possible_ways(Collective collective, int ranks, bool nccl, bool peer);
 
-constexpr int collective_count = 4;
-
 // Size classes: class c holds more than size(c - 1) and up to size(c) bytes. The last class also holds
 // everything above.
 struct CollectiveTable {
@@ -37,7 +35,7 @@ struct CollectiveTable {
 
     std::array<std::array<CollectiveWay, classes>, collective_count> ways;
 
-    // bytes: of each rank's part for all_gather and reduce_scatter, else of the whole.
+    // bytes: of each rank's part if counts_parts(), else of the whole.
     const CollectiveWay& choose(Collective collective, std::int64_t bytes) const;
 
     // One line per collective: "all_reduce: to 64 KB one-shot low-latency, ..., above nccl".

@@ -105,6 +105,7 @@ TEST(Table, DescribesItsContents) {
               "all_reduce: to 8 KiB one-shot low-latency, to 16 KiB two-shot flagged, above nccl\n"
               "all_gather: to 8 KiB one-shot low-latency, above nccl\n"
               "reduce_scatter: to 8 KiB one-shot low-latency, above nccl\n"
+              "all_to_all: to 8 KiB one-shot low-latency, above nccl\n"
               "broadcast: to 8 KiB one-shot low-latency, above nccl");
     EXPECT_EQ(CollectiveTable{}.text().substr(0, 24), "all_reduce: always nccl\n");
 }

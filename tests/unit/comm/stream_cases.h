@@ -16,7 +16,9 @@
 
 namespace voltpile::stream_test {
 
-enum class Call : int { AllReduce, AllGather, ReduceScatter, Broadcast, SendReceive };
+enum class Call : int { AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast, SendReceive };
+constexpr Call collective_calls[] = {Call::AllReduce, Call::AllGather, Call::ReduceScatter, Call::AllToAll,
+                                     Call::Broadcast};
 
 struct Case {
     Call call = Call::AllReduce;
@@ -77,11 +79,13 @@ class Batch {
     }
 
     // Returns false if there is no room for it.
-    bool add(const Case& c) {
+    bool add(Case c) {
+        if (c.call == Call::AllToAll) c.in_place = false;
         const std::int64_t element = size_of(c.type);
         const std::int64_t whole = c.count * size_;
-        const std::int64_t in_count = c.call == Call::ReduceScatter ? whole : c.count;
-        const std::int64_t out_count = c.call == Call::AllGather ? whole : c.count;
+        const bool whole_in = c.call == Call::ReduceScatter || c.call == Call::AllToAll;
+        const std::int64_t in_count = whole_in ? whole : c.count;
+        const std::int64_t out_count = whole_out(c.call) ? whole : c.count;
         const std::int64_t room = (whole + c.shift) * element + 16;
         if (used_ + room > static_cast<std::int64_t>(in_.size())) return false;
         const std::int64_t at = used_ + c.shift * element;
@@ -137,9 +141,13 @@ class Batch {
         std::int64_t in_at, out_at;
     };
 
+    static bool whole_out(Call call) { return call == Call::AllGather || call == Call::AllToAll; }
+
     int result_of(const Case& c, std::int64_t i) const {
         if (c.call == Call::Broadcast || c.call == Call::SendReceive) return value_of(c.seed, c.root, i);
         if (c.call == Call::AllGather) return value_of(c.seed, static_cast<int>(i / c.count), i % c.count);
+        if (c.call == Call::AllToAll)
+            return value_of(c.seed, static_cast<int>(i / c.count), rank_ * c.count + i % c.count);
         const std::int64_t at = c.call == Call::ReduceScatter ? rank_ * c.count + i : i;
         int result = value_of(c.seed, 0, at);
         for (int r = 1; r < size_; ++r) {
@@ -160,6 +168,8 @@ class Batch {
                 return comm.all_gather(in, out, c.count, c.type, place.stream());
             case Call::ReduceScatter:
                 return comm.reduce_scatter(in, out, c.count, c.type, c.reduction, place.stream());
+            case Call::AllToAll:
+                return comm.all_to_all(in, out, c.count, c.type, place.stream());
             case Call::Broadcast:
                 return comm.broadcast(in, out, c.count, c.type, c.root, place.stream());
             case Call::SendReceive:
@@ -171,7 +181,7 @@ class Batch {
 
     std::string difference(const Placed& p, const std::vector<char>& out) const {
         const Case& c = p.c;
-        const std::int64_t bytes = c.count * size_of(c.type) * (c.call == Call::AllGather ? size_ : 1);
+        const std::int64_t bytes = c.count * size_of(c.type) * (whole_out(c.call) ? size_ : 1);
         for (std::int64_t i = 0; i < bytes; ++i)
             if (const auto at = static_cast<std::size_t>(p.out_at + i); out[at] != out_after_[at])
                 return "rank " + std::to_string(rank_) + " of " + std::to_string(size_) + ": call " +
@@ -193,7 +203,7 @@ class Batch {
 inline Case random_case(std::mt19937& random, int size, std::int64_t max_count, bool with_send = true) {
     const auto below = [&](std::uint32_t n) { return static_cast<int>(random() % n); };
     Case c;
-    c.call = static_cast<Call>(below(with_send ? 5 : 4));
+    c.call = static_cast<Call>(below(with_send ? 6 : 5));
     const bool reduces = c.call == Call::AllReduce || c.call == Call::ReduceScatter;
     c.type = static_cast<ElementType>(reduces ? 1 + below(4) : below(5));
     c.reduction = static_cast<Reduction>(below(2));

@@ -70,7 +70,7 @@ void every_size(StreamCommunicator& comm) {
     constexpr std::size_t little = 4 << 20;
     GpuPlace place(little);
     unsigned seed = 0;
-    for (const Call call : {Call::AllReduce, Call::AllGather, Call::ReduceScatter, Call::Broadcast})
+    for (const Call call : collective_calls)
         for (const ElementType type :
              {ElementType::Int32, ElementType::Float16, ElementType::Float32, ElementType::Float64}) {
             Batch batch(comm.rank(), comm.size(), little);
@@ -86,8 +86,8 @@ void every_size(StreamCommunicator& comm) {
 void large_sizes(StreamCommunicator& comm) {
     constexpr std::size_t large = 48 << 20;
     GpuPlace place(large);
-    for (const Call call :
-         {Call::AllReduce, Call::AllGather, Call::ReduceScatter, Call::Broadcast, Call::SendReceive}) {
+    for (const Call call : {Call::AllReduce, Call::AllGather, Call::ReduceScatter, Call::AllToAll,
+                            Call::Broadcast, Call::SendReceive}) {
         Batch batch(comm.rank(), comm.size(), large);
         for (const std::int64_t count : {4097, 65537, 250'007, 1'100'003})
             for (const bool odd : {false, true})

@@ -25,7 +25,7 @@ TEST(StreamHost, HandlesEverySizeTypeAndAlignment) {
     const auto comm = make_stream_communicator(world(), -1);
     HostPlace place(room);
     unsigned seed = 0;
-    for (const Call call : {Call::AllReduce, Call::AllGather, Call::ReduceScatter, Call::Broadcast})
+    for (const Call call : collective_calls)
         for (const ElementType type :
              {ElementType::Int32, ElementType::Float16, ElementType::Float32, ElementType::Float64}) {
             Batch batch(comm->rank(), comm->size(), room);
@@ -41,7 +41,7 @@ TEST(StreamHost, HandlesOddLargeSizes) {
     const auto comm = make_stream_communicator(world(), -1);
     constexpr std::size_t large = 24 << 20;
     HostPlace place(large);
-    for (const Call call : {Call::AllReduce, Call::AllGather, Call::ReduceScatter, Call::Broadcast}) {
+    for (const Call call : collective_calls) {
         Batch batch(comm->rank(), comm->size(), large);
         for (const std::int64_t count : {65537, 1'100'003})
             ASSERT_TRUE(batch.add({call, ElementType::Float32, Reduction::Sum, count, count % 2 == 0, 1,
