@@ -56,7 +56,7 @@ void add_team_options(CLI::App& command, llm::ReplicaRequest& request) {
         ->check(
             CLI::IsMember(std::vector<std::string>(llm::kKvElementNames.begin(), llm::kKvElementNames.end())))
         ->type_name("ELEMENT");
-    add_replica_fields(command, request, {"experts_on_host", "batch_invariant", "clamp"});
+    add_replica_fields(command, request, {"experts_on_host", "context_parallel", "batch_invariant", "clamp"});
 }
 
 void add_replica_options(CLI::App& command, llm::ReplicaRequest& request) {

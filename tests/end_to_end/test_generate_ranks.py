@@ -54,6 +54,21 @@ class GenerateOnRanks(Case):
                 self.assertEqual(err.count("tok/s;"), 1, err)
                 self.assertIn(f"TP{tensor} x PP{pipeline}", err)
 
+    def test_prompts_cut_by_tokens(self):
+        model = MODELS / "tiny-f16.gguf"
+        prompt = EXPECTED["f16"]["greedy"][0]["prompt"] * 80  # 401 tokens; two ranks cut 256
+
+        def answer(*cut, ranks, tokens):
+            return json.loads(self.generate(model, prompt, "-n", str(tokens), "--json", "--top-n", "5", *cut, ranks=ranks)[0])
+
+        cut = ("--tensor", "2", "--context-parallel", "on")
+        first, wanted = answer(*cut, ranks=2, tokens=1), answer(ranks=1, tokens=1)
+        for key in ("top_tokens", "top_log_probabilities"):
+            self.assertEqual(first[key], wanted[key])  # the same bits: no sum is divided
+        self.assertEqual(answer(*cut, ranks=2, tokens=20)["tokens"], answer(ranks=1, tokens=20)["tokens"])
+        _, err = self.generate(model, "And", "-n", "2", *cut, ranks=2)
+        self.assertIn("TP2 x PP1; prompts cut by tokens", err)
+
     def test_every_file_format_on_two_ranks(self):
         for name, path in FILES.items():
             with self.subTest(file=name):
@@ -96,6 +111,12 @@ class GenerateOnRanks(Case):
         self.refuse(self.model, "And", "--pipeline", "5", says="the model has 4 layers, so at most 4 stages")
         self.refuse(self.model, "And", "--tensor", "4", says="--tensor 4: no node (and NVLink island) has so many ranks", expect=CANNOT_RUN)
         self.refuse(self.model, "And", "--tensor", "2", "--pipeline", "2", says="--tensor 2, --pipeline 2, 1 replica do not fit 2 ranks: --tensor 2 makes 1 group;", expect=CANNOT_RUN)
+
+    def test_refuses_to_cut_prompts_by_tokens(self):
+        self.refuse(self.model, "And", "--context-parallel", "on", "--batch-invariant", "on",
+                    says="--context-parallel on does not go with --batch-invariant on")
+        _, err = self.generate(self.model, "And", "-n", "4", "--context-parallel", "on", ranks=1)
+        self.assertEqual(err.count("prompts are not cut by tokens, because no ranks share layers"), 1, err)
 
     def test_rejects_a_model_that_does_not_fit(self):
         def refuse(model):

@@ -139,6 +139,9 @@ class Speculate(LlmJob):
 PREDICTING = SOURCE / "data/llm/goldens/glm4_moe_mtp"
 PREDICTING_WITH_TWO = SOURCE / "data/llm/goldens/glm4_moe_two_mtp"
 MTP = ("--speculate", "mtp")
+SENTENCE = "And the LORD said"
+# Passes of 256 tokens are cut, and a token is a byte.
+CUT_BY_TOKENS = ("--tensor", "2", "--context-parallel", "on", "--context", "400")
 
 
 def write_tokenizer(folder, tokens):
@@ -163,13 +166,15 @@ class SpeculateWithPredictionLayer(LlmJob):
             shutil.copy(folder / name, self.model)
 
     def generated(self, *options, ranks=None):
-        answer = json.loads(self.voltpile("generate", self.model, "And the LORD said", "-n", "40", "--ignore-end", "--cpu", "--json",
-                                          *options, ranks=ranks)[0])
+        prompt = SENTENCE * (16 if options[: len(CUT_BY_TOKENS)] == CUT_BY_TOKENS else 1)
+        answer = json.loads(self.voltpile("generate", self.model, prompt, "-n", "40", "--ignore-end", "--cpu", "--json", *options,
+                                          ranks=ranks)[0])
         return {key: value for key, value in answer.items() if key not in TIMES}
 
     def test_same_text(self):
         for options, ranks in (((), None), (("--temperature", "0.9", "--seed", "3"), None), (("--tensor", "2"), 2),
-                               (("--pipeline", "2"), 2), (("--tensor", "2", "--pipeline", "2", "--temperature", "0.9"), 4)):
+                               (("--pipeline", "2"), 2), (("--tensor", "2", "--pipeline", "2", "--temperature", "0.9"), 4),
+                               (CUT_BY_TOKENS, 2)):
             with self.subTest(options=options):
                 self.assert_same_text(*options, ranks=ranks)
 
@@ -235,7 +240,8 @@ class SpeculateWithEagleHead(LlmJob):
 
     def generated(self, *options, ranks=None):
         end = () if "--regex" in options else ("--ignore-end",)
-        answer = json.loads(self.voltpile("generate", self.model, "And the LORD said", "-n", "40", *end, "--cpu", "--json", *options,
+        prompt = SENTENCE * (16 if options[: len(CUT_BY_TOKENS)] == CUT_BY_TOKENS else 1)
+        answer = json.loads(self.voltpile("generate", self.model, prompt, "-n", "40", *end, "--cpu", "--json", *options,
                                           ranks=ranks)[0])
         return {key: value for key, value in answer.items() if key not in TIMES}
 
@@ -245,7 +251,8 @@ class SpeculateWithEagleHead(LlmJob):
 
     def test_same_text(self):
         for options, ranks in (((), None), (("--temperature", "0.9", "--seed", "3", "--repetition-penalty", "1.2"), None),
-                               (("--regex", "[a-h]{30,50}", "--logit-bias", "70=3"), None), (("--tensor", "2"), 2), (("--pipeline", "3"), 3)):
+                               (("--regex", "[a-h]{30,50}", "--logit-bias", "70=3"), None), (("--tensor", "2"), 2), (("--pipeline", "3"), 3),
+                               (CUT_BY_TOKENS, 2)):
             with self.subTest(options=options):
                 self.assert_same(self.generated(*options, ranks=ranks), self.generated(*options, "--draft", self.head, ranks=ranks))
 

@@ -133,6 +133,14 @@ class LocalLinks final : public DecoderLinks {
             for (const FloatRows& other : team_.places()) to = std::copy_n(other.data, count, to);
         });
     }
+    void all_to_all(HiddenRows in, HiddenRows out) override {
+        const std::int64_t piece = in.rows / team_.size() * in.columns;
+        team_.exchange(rank_, {static_cast<float*>(in.data), in.rows, in.columns}, [&] {
+            auto* to = static_cast<float*>(out.data);
+            for (const FloatRows& other : team_.places())
+                to = std::copy_n(other.data + rank_ * piece, piece, to);
+        });
+    }
     // Hidden states are fp32 here. x need not be complete.
     void send_to_next(FloatRows x, HiddenRows states) override {
         if (joint_) complete(x);
@@ -173,7 +181,7 @@ class TestModel {
   public:
     TestModel(const ModelSource& model, int ranks, std::vector<int> stage_begin, const MakeOps& make_ops,
               KvElement cache = KvElement::F16, int experts_on_host = 0, int streamed_rows = 0,
-              bool joint_sums = false)
+              bool joint_sums = false, int rows_to_cut = 0)
         : ranks_(ranks) {
         stage_begin.push_back(static_cast<int>(model.config().layers));
         for (std::size_t s = 0; s + 1 < stage_begin.size(); ++s) {
@@ -196,6 +204,7 @@ class TestModel {
                 settings.cache = cache;
                 settings.experts_on_host = experts_on_host;
                 settings.streamed_rows = streamed_rows;
+                settings.rows_to_cut = rows_to_cut;
                 settings.limits = {300, 8, 16, 300};
                 part.decoder = std::make_unique<Decoder>(model, *part.ops, *part.links, settings);
                 part.batch = std::make_unique<BatchBuffer>(*part.ops, settings.limits);

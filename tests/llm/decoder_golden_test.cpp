@@ -95,6 +95,20 @@ TEST_P(DecoderGoldenTest, AgreesWithTensorParallel) {
     }
 }
 
+// The prompt is cut by rows; the passes after it have too few.
+TEST_P(DecoderGoldenTest, AgreesWithPassesCutByRows) {
+    constexpr int rows_to_cut = 2;
+    for (const int ranks : {2, 4})
+        for (const bool joint : {false, true}) {
+            if (!tensor_parallel_obstacle(files_, ranks).empty()) continue;
+            TestModel model(files_, ranks, {0}, exact_cpu_ops(files_), KvElement::F16, 0, 0, joint,
+                            rows_to_cut);
+            expect_golden(model);
+        }
+    TestModel crossed(files_, 2, {0, 1}, exact_cpu_ops(files_), KvElement::F16, 0, 0, true, rows_to_cut);
+    expect_golden(crossed);
+}
+
 TEST_P(DecoderGoldenTest, AgreesWithPipelineAndTensorParallel) {
     TestModel two(files_, 1, {0, 1}, exact_cpu_ops(files_));
     expect_golden(two);

@@ -99,6 +99,33 @@ TEST(DecoderCuts, QuantizedModelsAreEqualOnSeveralRanks) {
     }
 }
 
+// No sum is divided: a pass cut by rows has the bits of one rank.
+TEST(DecoderCuts, PassesCutByRowsAreThoseOfOneRank) {
+    std::vector<std::int32_t> tokens(61);
+    for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<std::int32_t>(5 + 37 * i % 300);
+    for (const char* mixture : {"q5_k_m", "q8_0", "f16"}) {
+        const SyntheticModel source("tiny", mixture);
+        for (const KvElement cache : {KvElement::F16, KvElement::I4}) {
+            TestModel one(source, 1, {0}, make_cpu_ops, cache);
+            const auto wanted = one.run_in_pieces(tokens, {40, 21});
+            for (const int ranks : {2, 4}) {
+                if (!tensor_parallel_obstacle(source, ranks).empty()) continue;
+                TestModel cut(source, ranks, {0, 2}, make_cpu_ops, cache, 0, 0, ranks == 4, 17);
+                EXPECT_EQ(cut.run_in_pieces(tokens, {40, 21}), wanted) << mixture << ", " << ranks;
+            }
+        }
+    }
+}
+
+// 9 rows are too few to give each of 4 ranks some.
+TEST(DecoderCuts, PassesOfFewRowsAreCutByHeads) {
+    const SyntheticModel source("tiny", "f16");
+    const std::vector<std::int32_t> tokens{1, 17, 200, 3, 99, 45, 260, 7, 8};
+    TestModel by_heads(source, 4, {0}, make_cpu_ops),
+        either(source, 4, {0}, make_cpu_ops, KvElement::F16, 0, 0, false, 1);
+    EXPECT_EQ(either.run_in_pieces(tokens, {300}), by_heads.run_in_pieces(tokens, {300}));
+}
+
 TEST(DecoderCuts, RejectsImpossibleCuts) {
     const SyntheticModel source("tiny", "f16");
     ReferenceOps ops;

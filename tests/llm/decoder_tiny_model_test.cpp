@@ -74,10 +74,11 @@ TEST_P(DecoderTinyModelTest, ContinuesEquallyOnAnyNumberOfRanks) {
 
 // The plan for the fullest rank of each stage equals the bytes that it loads, except for vectors, which the
 // callback does not count: less than 1 %.
-void expect_planned_bytes(const ModelSource& model, std::size_t stages, int ranks, bool embeds_last) {
+void expect_planned_bytes(const ModelSource& model, std::size_t stages, int ranks, bool embeds_last,
+                          bool whole_layers = false) {
     const std::vector<double> equal(stages, 1.0);
-    for (const StageNeeds& stage :
-         cut_into_stages(model, WeightLayout::File, ranks, equal, KvElement::F16, 0, embeds_last)) {
+    for (const StageNeeds& stage : cut_into_stages(model, WeightLayout::File, ranks, equal, KvElement::F16, 0,
+                                                   embeds_last, whole_layers)) {
         std::uint64_t most = 0;
         for (int rank = 0; rank < ranks; ++rank) {
             std::uint64_t loaded = 0;
@@ -91,11 +92,14 @@ void expect_planned_bytes(const ModelSource& model, std::size_t stages, int rank
             settings.layer_begin = stage.layer_begin;
             settings.layer_end = stage.layer_end;
             settings.embeds_last = embeds_last;
+            settings.rows_to_cut = whole_layers ? 1 : 0;
             settings.loaded = [&](std::uint64_t bytes) { loaded += bytes; };
             const Decoder decoder(model, ops, links, settings);
             most = std::max(most, loaded);
         }
-        const auto planned = static_cast<double>(stage.weights);
+        const auto planned = static_cast<double>(stage.all_weights());
+        EXPECT_EQ(stage.whole_layers > 0, whole_layers);
+        EXPECT_NEAR(static_cast<double>(most), static_cast<double>(stage.stored), 0.01 * planned);
         EXPECT_NEAR(static_cast<double>(most), planned, 0.01 * planned) << ranks << ' ' << stages;
     }
 }
@@ -103,6 +107,10 @@ void expect_planned_bytes(const ModelSource& model, std::size_t stages, int rank
 TEST_P(DecoderTinyModelTest, LoadsThePlannedBytes) {
     for (const int ranks : {1, 2})
         for (const std::size_t stages : {1U, 2U}) expect_planned_bytes(files_, stages, ranks, false);
+}
+
+TEST_P(DecoderTinyModelTest, LoadsThePlannedBytesOfWholeLayers) {
+    for (const std::size_t stages : {1U, 2U}) expect_planned_bytes(files_, stages, 2, false, true);
 }
 
 TEST(DecoderTinyModel, LoadsThePlannedBytesOfASecondEmbedding) {

@@ -66,6 +66,23 @@ TEST_P(OpsHeadsTest, CopiesColumnsOfHeads) {
     EXPECT_EQ(side.down(out), (std::vector<float>{1, 2, -1, -1, 4, 5, -1, 11, 12, -1, -1, 14, 15, -1}));
 }
 
+// Two parts of three rows, 24 numbers each, as columns of one row, and back. Widths of 8 take another path on
+// GPUs.
+TEST_P(OpsHeadsTest, CopiesHeadsThatLieApart) {
+    Side side(GetParam().make());
+    std::vector<float> numbers(48), joined(48);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        numbers[i] = static_cast<float>(i);
+        joined[i % 24 / 8 * 16 + i / 24 * 8 + i % 8] = numbers[i];
+    }
+    const HiddenRows parts = side.hidden(numbers, 8), one = side.hidden(std::vector<float>(48, -1), 16);
+    side.ops->copy_heads({parts.data, 3, 8}, {0, 24, 8}, 2, one, {0, 8, 8});
+    EXPECT_EQ(side.down(one), joined);
+    const HiddenRows again = side.hidden(std::vector<float>(48, -1), 8);
+    side.ops->copy_heads(one, {0, 8, 8}, 2, {again.data, 3, 8}, {0, 24, 8});
+    EXPECT_EQ(side.down(again), numbers);
+}
+
 // Latent attention: one KV head whose values are its keys, with more query heads than a CPU thread takes.
 TEST_P(OpsHeadsTest, AttendsToKeysAsValues) {
     for (const KvElement element : {KvElement::F16, KvElement::I8, KvElement::I4}) {

@@ -179,6 +179,48 @@ TEST(ReplicaPlan, RejectsSplitsWithTooFewRanks) {
     EXPECT_NE(refusal<MachineError>(model, request(64, 4, 2), cluster("t180.toml")), "");
 }
 
+// Whole layers beside a share of them: 7.0e9 of the 8.03e9 weights are in layers, with 34 bytes per 32.
+TEST(ReplicaPlan, KeepsWholeLayersToCutPromptsByTokens) {
+    const SyntheticModel model("llama-3-8b", "q8_0");
+    ReplicaRequest what = request(2048);
+    const StageNeeds without = plan_replica(model, what, cluster("t180.toml")).stages.front();
+    what.context_parallel = true;
+    const ReplicaPlan plan = plan_replica(model, what, cluster("t180.toml"));
+    EXPECT_EQ(plan.plan.teams.tensor, 4);
+    EXPECT_EQ(plan.stages.front().weights, without.weights);
+    EXPECT_NEAR(static_cast<double>(plan.stages.front().whole_layers), 6.98e9 / 32 * 34, 0.02e9);
+    EXPECT_EQ(without.whole_layers, 0U);
+    // 49 GB of layers: on 12 GPUs with 16 GB, six stages of two; on four, two stages of two have no room.
+    const SyntheticModel large("llama-3-70b", "q5_k_m");
+    const TeamPlan teams = plan_replica(large, what, cluster("t181_x3.toml")).plan.teams;
+    EXPECT_EQ(teams.tensor, 2);
+    EXPECT_EQ(teams.pipeline, 6);
+    EXPECT_NE(refusal<MachineError>(large, what, cluster("t180.toml")).find("the model does not fit"),
+              std::string::npos);
+    // Nothing to cut on one rank.
+    what.tensor = 1;
+    const ReplicaPlan one = plan_replica(model, what, cluster("t180.toml"));
+    EXPECT_EQ(one.stages.front().whole_layers, 0U);
+    EXPECT_NE(one.plan.warnings.back().find("prompts are not cut by tokens"), std::string::npos);
+}
+
+TEST(ReplicaPlan, RefusesToCutPromptsWhereRowsMayNotDependOnPasses) {
+    ReplicaRequest what = request(2048);
+    what.context_parallel = what.batch_invariant = true;
+    EXPECT_NE(refusal<JobError>(SyntheticModel("llama-3-8b", "q8_0"), what, cluster("t180.toml"))
+                  .find("does not go with --batch-invariant on"),
+              std::string::npos);
+    what.batch_invariant = false;
+    what.experts_on_host = 10;
+    EXPECT_NE(refusal<JobError>(SyntheticModel("qwen-3-30b-a3b", "q8_0"), what, cluster("t180.toml"))
+                  .find("does not work with experts in host memory"),
+              std::string::npos);
+    what.experts_on_host = -1;  // none, even where the model does not fit without
+    EXPECT_NE(refusal<MachineError>(SyntheticModel("gpt-oss-120b", "mxfp4_moe"), what, cluster("t180.toml"))
+                  .find("the model does not fit"),
+              std::string::npos);
+}
+
 TEST(ReplicaPlan, ShrinksTheCacheToFit) {
     const SyntheticModel large("llama-3-70b", "q5_k_m");
     ReplicaRequest what = request(4096);

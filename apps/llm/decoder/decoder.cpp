@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace voltpile::llm {
@@ -43,7 +45,10 @@ FloatRows Decoder::compute(const BatchView& batch, int prediction_layer) {
     FloatRows delta;
     const std::size_t begin = predicts() ? static_cast<std::size_t>(prediction_layer) : 0,
                       end = predicts() ? begin + 1 : layers_.size();
-    for (std::size_t i = begin; i < end; ++i) {
+    const bool by_rows = cuts_by_rows(batch);
+    first_row_ = 0;
+    if (by_rows) run_by_rows(x, batch);
+    for (std::size_t i = begin; i < end && !by_rows; ++i) {
         if (const int number = settings_.layer_begin + static_cast<int>(i);
             fusion_ && fusion_->reads(number)) {
             add_everywhere(x, delta, before_layer(number, i == begin));
@@ -55,9 +60,9 @@ FloatRows Decoder::compute(const BatchView& batch, int prediction_layer) {
     }
     if (fusion_ && last_stage()) ops_.store_rows(fusion_->fuse(batch.rows), batch, hidden_rows());
     const int last = settings_.layer_begin + static_cast<int>(end) - 1;
-    if (last_stage() && joint_ == nullptr) return run_head(x, delta, batch, last);
+    if (last_stage() && (joint_ == nullptr || by_rows)) return run_head(x, delta, batch, last);
     if (!last_stage()) {
-        ops_.normed(add_rms_norm(x, delta, nullptr, {last, FeedForward}));
+        if (!by_rows) ops_.normed(add_rms_norm(x, delta, nullptr, {last, FeedForward}));
         return {};
     }
     add_everywhere(x, delta, {last, FeedForward});
@@ -118,6 +123,69 @@ FloatRows Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRo
     return partial;
 }
 
+bool Decoder::cuts_by_rows(const BatchView& batch) const {
+    const int least = std::max(settings_.rows_to_cut, settings_.ranks * settings_.ranks);  // rows for each
+    return whole_ && batch.rows >= least && !batch.replayed;
+}
+
+void Decoder::run_by_rows(FloatRows x, const BatchView& batch) {
+    const IndexRange rows = whole_->own(batch.rows);
+    first_row_ = static_cast<std::int64_t>(rows.begin);
+    const FloatRows mine{x.data + first_row_ * x.columns, static_cast<std::int64_t>(rows.size()), x.columns};
+    BatchView own = batch;
+    own.rows = static_cast<int>(rows.size());
+    own.token += first_row_;
+    own.position += first_row_;
+    own.sequence += first_row_;
+    FloatRows delta;
+    for (int i = 0; i < static_cast<int>(layers_.size()); ++i) {
+        if (const int number = settings_.layer_begin + i; fusion_ && fusion_->reads(number)) {
+            gather_rows(x, delta, before_layer(number, i == 0));
+            delta = {};
+            fusion_->take(number, ops_.normed({x, nullptr, 0, {number, Input}, normed_rows(x.rows)}));
+        }
+        delta = run_whole_layer(i, mine, delta, own, batch);
+    }
+    gather_rows(x, delta, {settings_.layer_end - 1, FeedForward});
+}
+
+void Decoder::gather_rows(FloatRows x, FloatRows delta, SentinelPlace place) {
+    const std::int64_t share = joint_share(x.rows, settings_.ranks);
+    const FloatRows mine{x.data + settings_.rank * share * x.columns, share, x.columns};
+    if (delta.data != nullptr)
+        ops_.add_rms_norm({mine.data, delta.rows, x.columns}, delta, nullptr, 0, whole_->normed(delta.rows),
+                          place);
+    links_.all_gather(mine, x);
+}
+
+FloatRows Decoder::run_whole_layer(int index, FloatRows x, FloatRows delta, const BatchView& own,
+                                   const BatchView& batch) {
+    const Layer& layer = layers_[static_cast<std::size_t>(index)];
+    const int number = settings_.layer_begin + index;
+    const auto numbers = [](const std::unique_ptr<OpsMemory>& vector) {
+        return vector ? static_cast<const float*>(vector->data()) : nullptr;
+    };
+    const auto normed = [&](AddedRows added, const std::unique_ptr<OpsMemory>& weight, SentinelPlace place) {
+        return RmsNorm{x, numbers(weight), stream_eps(), place, whole_->normed(x.rows), added};
+    };
+    const auto finish = [&](FloatRows output, const std::unique_ptr<OpsMemory>& weight, Operation operation) {
+        if (weight)
+            ops_.rms_norm(output, numbers(weight), static_cast<float>(config_.rms_eps), {number, operation});
+    };
+    const FloatRows partial = floats(buffers_.partial, x.rows, config_.hidden);
+    const HiddenRows qkv =
+        whole_->project(index, normed(delta, layer.attention_norm, before_layer(number, index == 0)),
+                        batch.rows, {number, Latent});
+    attend(layer, qkv, batch, cache_->layer(index), whole_->attended(batch.rows));
+    whole_->output(index, batch.rows, partial);
+    finish(partial, layer.attention_output_norm, Attention);
+    const AddedRows attention{partial, numbers(layer.o_bias)};
+    whole_->feed_forward(index, normed(attention, layer.feed_forward_norm, {number, Attention}), own,
+                         partial);
+    finish(partial, layer.feed_forward_output_norm, FeedForward);
+    return partial;
+}
+
 HiddenRows Decoder::run_attention(const Layer& layer, int number, const RmsNorm& normed,
                                   const BatchView& batch, const KvLayer& cache) {
     const std::int64_t rows = normed.out.rows;
@@ -131,23 +199,25 @@ HiddenRows Decoder::run_attention(const Layer& layer, int number, const RmsNorm&
         ops_.norm_matmul(normed, weights, qkv);
         if (layer.qkv_adapters) ops_.add_adapters(normed.out, *layer.qkv_adapters, batch, qkv);
     }
-    if (layer.qkv.row_squares != nullptr) {
-        const FloatRows squares = floats(buffers_.squares, rows, 2);
-        ops_.sum_squares(qkv, layer.qkv, squares);
-        links_.all_reduce(squares);
-    }
     const HiddenRows attended{layer.attended, rows, layer.o->columns()};
     const std::size_t skipped =
         static_cast<std::size_t>(layer.attended_begin) * bytes_of(ops_.hidden_element());
-    const HiddenRows heads{static_cast<std::byte*>(layer.attended) + skipped, rows, attended.columns};
-    if (!layer.latent) {
-        ops_.attend(qkv, layer.qkv, batch, cache, layer.attention, heads);
-        return attended;
-    }
-    const HiddenRows latent = layer.latent->attended(*latent_buffers_, rows);
-    ops_.attend(qkv, layer.qkv, batch, cache, layer.attention, latent);
-    layer.latent->values(ops_, latent, heads);
+    attend(layer, qkv, batch, cache,
+           {static_cast<std::byte*>(layer.attended) + skipped, rows, attended.columns});
     return attended;
+}
+
+void Decoder::attend(const Layer& layer, HiddenRows qkv, const BatchView& batch, const KvLayer& cache,
+                     HiddenRows out) {
+    if (layer.qkv.row_squares != nullptr) {
+        const FloatRows squares = floats(buffers_.squares, qkv.rows, 2);
+        ops_.sum_squares(qkv, layer.qkv, squares);
+        links_.all_reduce(squares);
+    }
+    if (!layer.latent) return ops_.attend(qkv, layer.qkv, batch, cache, layer.attention, out);
+    const HiddenRows latent = layer.latent->attended(*latent_buffers_, qkv.rows);
+    ops_.attend(qkv, layer.qkv, batch, cache, layer.attention, latent);
+    layer.latent->values(ops_, latent, out);
 }
 
 void Decoder::join_hidden(const Prediction& prediction, FloatRows x, const BatchView& batch) {
@@ -269,9 +339,9 @@ void Decoder::check(const Batch& batch) {
     const SentinelReport report = ops_.take_sentinel();
     check_host();
     if (!report.tripped) return;
-    auto row = static_cast<std::size_t>(report.row);
-    if (report.place.operation == LastFeedForward && row < batch.logit_row.size())
-        row = static_cast<std::size_t>(batch.logit_row[row]);
+    const bool in_head = report.place.operation == LastFeedForward;
+    auto row = static_cast<std::size_t>(report.row + (in_head ? 0 : first_row_));
+    if (in_head && row < batch.logit_row.size()) row = static_cast<std::size_t>(batch.logit_row[row]);
     const std::string sequence =
         row < batch.sequence.size()
             ? fmt::format(", sequence {} at position {}", batch.sequence[row], batch.position[row])

@@ -18,6 +18,7 @@
 #include "llm/decoder/rope_frequencies.h"
 #include "llm/decoder/state_fusion.h"
 #include "llm/decoder/weight_loader.h"
+#include "llm/decoder/whole_layers.h"
 
 namespace voltpile::llm {
 
@@ -38,6 +39,9 @@ struct DecoderSettings {
     // first_layer_on_host().
     int experts_on_host = 0;
     int streamed_rows = 0;  // see HostExpertShape
+    // Passes of at least so many rows are cut by rows, see WholeLayers; 0: none. A row's result then depends
+    // on whether its pass is. Not with adapters, experts in host memory, or `predicts_for`.
+    int rows_to_cut = 0;
     BatchLimits limits;
     // The most rows of a pass of the prediction layers or the EAGLE 3 head; 0: none uses this decoder. See
     // Decoder::hidden_rows().
@@ -182,9 +186,22 @@ class Decoder {
     // output in the same way, in buffers_.partial; with joint sums it is this rank's part.
     FloatRows run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta, const BatchView& batch,
                         const KvLayer& cache);
+    // Whether the ranks cut a pass by rows.
+    bool cuts_by_rows(const BatchView& batch) const;
+    // Runs all layers of such a pass. x is complete on all ranks afterwards.
+    void run_by_rows(FloatRows x, const BatchView& batch);
+    // As run_layer() for this rank's rows, x. own: the batch of these rows.
+    FloatRows run_whole_layer(int index, FloatRows x, FloatRows delta, const BatchView& own,
+                              const BatchView& batch);
+    // Adds delta to this rank's rows of a pass cut by rows, and completes x on all ranks.
+    void gather_rows(FloatRows x, FloatRows delta, SentinelPlace place);
     // Computes attention's rows before matrix o, and returns them. normed: its input.
     HiddenRows run_attention(const Layer& layer, int number, const RmsNorm& normed, const BatchView& batch,
                              const KvLayer& cache);
+    // Attention of this rank's heads. qkv: before biases, norms and RoPE. out: a row may be longer than the
+    // heads.
+    void attend(const Layer& layer, HiddenRows qkv, const BatchView& batch, const KvLayer& cache,
+                HiddenRows out);
     // Whether a layer's output, with this norm or none, can be added to x as it is computed.
     bool adds_at_once(const std::unique_ptr<OpsMemory>& output_norm) const {
         return settings_.ranks == 1 && !output_norm;
@@ -241,6 +258,8 @@ class Decoder {
     std::unique_ptr<OpsMemory> hidden_rows_;  // null without prediction_rows
     std::unique_ptr<StateFusion> fusion_;     // null without read_layers
     std::vector<Layer> layers_;
+    std::unique_ptr<WholeLayers> whole_;  // null without rows_to_cut
+    std::int64_t first_row_ = 0;          // of the last pass, that this rank computed
     // Null if all experts of this stage are on the device. Ends before the layers, because its threads may
     // still read their weights.
     std::unique_ptr<HostExperts> host_experts_;

@@ -23,6 +23,9 @@ class DecoderLinks {
     // Gathers every rank's `part` into `parts` on all ranks, in the order of ranks. `parts` has room for one
     // part of this shape for each rank.
     virtual void all_gather(FloatRows part, FloatRows parts) = 0;
+    // Piece r of `in` goes to rank r, and piece r of `out` comes from it. The pieces are equal parts of the
+    // rows, one for each rank.
+    virtual void all_to_all(HiddenRows in, HiddenRows out) = 0;
     // Hand x and `states` on between the ranks with the same number in neighboring stages. x need not be
     // complete where it is sent, and is where it has been received. It has room for a multiple of the ranks.
     // states: what an EAGLE 3 head reads of earlier layers; without data if there is nothing.
@@ -35,6 +38,7 @@ class NoLinks final : public DecoderLinks {
   public:
     void all_reduce(FloatRows) override {}
     void all_gather(FloatRows, FloatRows) override {}
+    void all_to_all(HiddenRows, HiddenRows) override {}
     void send_to_next(FloatRows, HiddenRows) override {}
     void receive_from_previous(FloatRows, HiddenRows) override {}
 };

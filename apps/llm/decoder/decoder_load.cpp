@@ -72,8 +72,14 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
         host_experts_ =
             ops_.make_host_experts({settings_.limits.rows, config_.hidden,
                                     static_cast<int>(config_.experts.used), settings_.streamed_rows});
-    for (int i = settings_.layer_begin; i < settings_.layer_end; ++i)
+    const WeightLoader whole(model, ops, rank_share(model, 0, 1), settings.loaded);
+    if (settings_.rows_to_cut > 0)
+        whole_ = std::make_unique<WholeLayers>(whole, links_, settings_.rank, settings_.ranks,
+                                               settings_.limits.rows);
+    for (int i = settings_.layer_begin; i < settings_.layer_end; ++i) {
         layers_.push_back(load_layer(loader, i, i >= on_host));
+        if (whole_) whole_->load(whole, i);
+    }
     ops_.synchronize();
 }
 

@@ -9,6 +9,7 @@ namespace voltpile::llm {
 inline constexpr const char* all_reduce_name = "all-reduce";
 inline constexpr const char* joint_sum_name = "all-reduce and RMS norm";
 inline constexpr const char* all_gather_name = "all-gather";
+inline constexpr const char* all_to_all_name = "all-to-all";
 
 class TimedLinks final : public DecoderLinks {
   public:
@@ -31,6 +32,10 @@ class TimedLinks final : public DecoderLinks {
     void all_gather(FloatRows part, FloatRows parts) override {
         links_.all_gather(part, parts);
         ops_.mark(all_gather_name);
+    }
+    void all_to_all(HiddenRows in, HiddenRows out) override {
+        links_.all_to_all(in, out);
+        ops_.mark(all_to_all_name);
     }
     void send_to_next(FloatRows x, HiddenRows states) override { links_.send_to_next(x, states); }
     void receive_from_previous(FloatRows x, HiddenRows states) override {

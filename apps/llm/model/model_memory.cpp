@@ -116,6 +116,11 @@ std::uint64_t tied_head_bytes(const ModelSource& model, WeightLayout layout, int
     return bytes_of(layout, model.head(), {0, most, 0, model.head().columns});
 }
 
+std::uint64_t sum_of(const std::vector<std::uint64_t>& bytes, std::size_t begin, std::size_t end) {
+    return std::accumulate(bytes.begin() + static_cast<std::ptrdiff_t>(begin),
+                           bytes.begin() + static_cast<std::ptrdiff_t>(end), std::uint64_t{0});
+}
+
 // Computes the bytes on the fullest rank of a stage, for any range of layers.
 class StageWeights {
   public:
@@ -133,18 +138,20 @@ class StageWeights {
         return before_[end] - before_[begin] + (stage == 0 ? rank_.embedding : 0) +
                (stage + 1 == stages_ ? rank_.head : 0);
     }
-    std::uint64_t experts(std::size_t begin, std::size_t end) const { return sum(rank_.experts, begin, end); }
+    std::uint64_t experts(std::size_t begin, std::size_t end) const {
+        return sum_of(rank_.experts, begin, end);
+    }
     std::uint64_t integers(std::size_t begin, std::size_t end) const {
-        return sum(rank_.integers, begin, end);
+        return sum_of(rank_.integers, begin, end);
     }
     std::uint64_t host_experts(std::size_t begin, std::size_t end) const {
-        return sum(rank_.host_experts, begin, end);
+        return sum_of(rank_.host_experts, begin, end);
     }
     std::uint64_t host_weights(std::size_t begin, std::size_t end) const {
-        return sum(rank_.host_weights, begin, end);
+        return sum_of(rank_.host_weights, begin, end);
     }
     std::uint64_t host_experts_sent(std::size_t begin, std::size_t end) const {
-        return sum(rank_.host_sent, begin, end);
+        return sum_of(rank_.host_sent, begin, end);
     }
     std::uint64_t largest_host_layer(std::size_t begin, std::size_t end) const {
         return *std::max_element(rank_.host_in_layout.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -159,15 +166,36 @@ class StageWeights {
     std::uint64_t kv_heads() const { return rank_.kv_heads; }
 
   private:
-    static std::uint64_t sum(const std::vector<std::uint64_t>& bytes, std::size_t begin, std::size_t end) {
-        return std::accumulate(bytes.begin() + static_cast<std::ptrdiff_t>(begin),
-                               bytes.begin() + static_cast<std::ptrdiff_t>(end), std::uint64_t{0});
-    }
-
     int on_host_;  // the first layer with experts in host memory
     RankBytes rank_;
     std::size_t stages_;
     std::vector<std::uint64_t> before_;  // for each layer, the bytes of all layers before it
+};
+
+// Bytes of the layers with the matrices of all ranks; none of them unless they are kept.
+class WholeLayerBytes {
+  public:
+    WholeLayerBytes(const ModelSource& model, WeightLayout layout, bool kept) {
+        if (!kept) return;
+        const RankShare all = rank_share(model, 0, 1);
+        const int on_device = first_layer_on_host(model.config(), 0);
+        in_memory_ = bytes_of_rank(model, layout, all, on_device, false);
+        in_file_ = bytes_of_rank(model, WeightLayout::File, all, on_device, false);
+    }
+    std::uint64_t of(std::size_t begin, std::size_t end) const { return sum(in_memory_.layers, begin, end); }
+    std::uint64_t integers(std::size_t begin, std::size_t end) const {
+        return sum(in_memory_.integers, begin, end);
+    }
+    std::uint64_t stored(std::size_t begin, std::size_t end) const {
+        return sum(in_file_.layers, begin, end);
+    }
+
+  private:
+    static std::uint64_t sum(const std::vector<std::uint64_t>& bytes, std::size_t begin, std::size_t end) {
+        return bytes.empty() ? 0 : sum_of(bytes, begin, end);
+    }
+
+    RankBytes in_memory_, in_file_;
 };
 
 }  // namespace
@@ -205,13 +233,15 @@ std::uint64_t kv_bytes_per_token_and_layer(const ModelConfig& config, KvElement 
 
 std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout layout, int tensor_parallel,
                                         std::span<const double> capacities, KvElement cache,
-                                        int experts_on_host, bool embeds_last) {
+                                        int experts_on_host, bool embeds_last, bool whole_layers) {
     const std::size_t stages = capacities.size();
     const StageWeights weights(model, layout, tensor_parallel, stages, embeds_last, !model.adapters().empty(),
                                experts_on_host);
     const std::size_t layers = weights.layers();
     if (stages < 1 || stages > layers) throw std::invalid_argument("more pipeline stages than layers");
     const StageWeights stored(model, WeightLayout::File, tensor_parallel, stages, embeds_last, false);
+
+    const WholeLayerBytes whole(model, layout, whole_layers && tensor_parallel > 1);
 
     // best[s][e]: the minimal largest ratio of stages 0 to s if they end at layer e. from[s][e]: the layer
     // where stage s then begins.
@@ -221,7 +251,8 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
     for (std::size_t s = 0; s < stages; ++s)
         for (std::size_t end = s + 1; end <= layers; ++end)
             for (std::size_t begin = s; begin < (s == 0 ? 1 : end); ++begin) {
-                const double own = static_cast<double>(weights(s, begin, end)) / capacities[s];
+                const double own =
+                    static_cast<double>(weights(s, begin, end) + whole.of(begin, end)) / capacities[s];
                 const double ratio = std::max(own, s == 0 ? 0.0 : best[s - 1][begin]);
                 if (ratio >= best[s][end]) continue;
                 best[s][end] = ratio;
@@ -238,16 +269,17 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
                     static_cast<int>(end),
                     weights(s, begin, end),
                     kv_per_token_and_layer * (end - begin),
-                    stored(s, begin, end),
+                    stored(s, begin, end) + whole.stored(begin, end),
                     weights.experts(begin, end),
                     expert_ranks,
-                    weights.integers(begin, end),
+                    weights.integers(begin, end) + whole.integers(begin, end),
                     0,
                     weights.host_layers(begin, end),
                     weights.host_experts(begin, end),
                     weights.host_weights(begin, end),
                     weights.host_experts_sent(begin, end),
-                    weights.largest_host_layer(begin, end)};
+                    weights.largest_host_layer(begin, end),
+                    whole.of(begin, end)};
     }
     return needs;
 }
@@ -297,14 +329,23 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
     const std::int64_t whole =
         (joint ? 2 : 1) * config.hidden + attention.whole + (pass.whole_experts ? of_experts : 0) + read;
     const std::int64_t cut = attention.cut + gates + ffn - (pass.whole_experts ? of_experts : 0);
-    const std::int64_t factors = whole + cut / tensor;
+    // Of passes cut by rows: a share of the rows with everything, and queries, keys and values of the rank's
+    // heads where they are sent and received.
+    const std::int64_t by_rows =
+        pass.cut_by_rows
+            ? (config.hidden + attention.whole + attention.cut + apart + of_experts + 2 * attention.cut) /
+                  tensor
+            : 0;
+    const std::int64_t factors = whole + cut / tensor + by_rows;
     // On cores, each row's copies and products for its experts and its adapter; the router's logits and
     // choices.
     const std::int64_t copies =
         gpu ? 0 : 2 * experts.used * config.hidden + (gates > 0 ? config.hidden + apart : 0);
     const std::int64_t routing = experts.count + 4 * experts.used;
     const std::int64_t added_here = pass.whole_experts ? added : added / tensor;
-    const std::int64_t row = 4 * (floats + copies + routing + added_here) + (gpu ? 2 : 4) * factors;
+    const std::int64_t routing_by_rows = pass.cut_by_rows ? routing / tensor : 0;
+    const std::int64_t row =
+        4 * (floats + copies + routing + routing_by_rows + added_here) + (gpu ? 2 : 4) * factors;
     const std::int64_t logit_row =
         4 * (2 * config.hidden + config.vocab + (tensor > 1 ? (tensor + 1) * words : 0));
     // Hidden rows of a prediction layer's last pass.
@@ -331,8 +372,9 @@ std::uint64_t tokens_in(std::span<const StageNeeds> stages, std::uint64_t bytes_
     std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
     for (const StageNeeds& stage : stages) {
         if (stage.empty()) continue;
-        least = std::min(
-            least, stage.weights >= bytes_per_gpu ? 0 : (bytes_per_gpu - stage.weights) / stage.kv_per_token);
+        least = std::min(least, stage.all_weights() >= bytes_per_gpu
+                                    ? 0
+                                    : (bytes_per_gpu - stage.all_weights()) / stage.kv_per_token);
     }
     return least;
 }

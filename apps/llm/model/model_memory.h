@@ -55,7 +55,7 @@ struct StageNeeds {
     int layer_end = 0;
     std::uint64_t weights = 0;  // bytes in memory
     std::uint64_t kv_per_token = 0;
-    std::uint64_t stored = 0;   // bytes of the same weights in the file, without adapters
+    std::uint64_t stored = 0;   // bytes of the weights to load in the file, without adapters
     std::uint64_t experts = 0;  // bytes in memory of those matrices of which a token uses only some
     int expert_ranks = 1;       // that share the experts as whole ones; 1: each has a part of every expert
     // Bytes of copies of weights as integers (integer_copies.h), which `weights` leaves out: of all, and of
@@ -67,7 +67,11 @@ struct StageNeeds {
     std::uint64_t host_weights = 0;       // their number there
     std::uint64_t host_experts_sent = 0;  // their bytes on the way to a GPU, where cores convert some formats
     std::uint64_t largest_host_layer = 0;  // bytes of the experts of one layer there, on a GPU
+    // Bytes in memory of the layers of all ranks, which `weights` leaves out; 0 unless each rank keeps them
+    // for passes cut by rows (WholeLayers).
+    std::uint64_t whole_layers = 0;
 
+    std::uint64_t all_weights() const { return weights + whole_layers; }
     bool empty() const { return layer_begin == layer_end; }
 };
 
@@ -75,10 +79,11 @@ struct StageNeeds {
 // of weights to capacity is minimal. capacities: of one GPU of each stage, in any unit, positive.
 // tensor_parallel: without obstacle. experts_on_host: the experts of this many layers are not on the GPUs,
 // see first_layer_on_host(). embeds_last: the last stage has the embedding too. Throws std::invalid_argument
-// for more stages than layers.
+// for more stages than layers. whole_layers: each rank also keeps the layers of all ranks.
 std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout layout, int tensor_parallel,
                                         std::span<const double> capacities, KvElement cache = KvElement::F16,
-                                        int experts_on_host = 0, bool embeds_last = false);
+                                        int experts_on_host = 0, bool embeds_last = false,
+                                        bool whole_layers = false);
 
 // Returns the bytes that a model keeps of each token for its prediction layer or an EAGLE 3 head, see
 // Decoder::hidden_rows().
@@ -100,7 +105,8 @@ struct PassShape {
     bool whole_experts = false;  // see RankShare
     // Rows of a pass of the prediction layers or the EAGLE 3 head; 0: there is neither.
     int prediction_rows = 0;
-    int read_layers = 0;  // whose inputs the head reads
+    int read_layers = 0;       // whose inputs the head reads
+    bool cut_by_rows = false;  // see WholeLayers
 };
 
 // Returns the bytes that a rank needs beside weights and KV cache: activations of the largest pass, mostly

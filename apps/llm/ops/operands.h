@@ -42,7 +42,8 @@ struct QkvSettings {
     float rope_magnitude = 1;  // factor of cos and sin (YaRN)
 };
 
-// The columns of each head in a row: head h has `count` columns from begin + h * stride on.
+// The columns of each head in a row: head h has `count` columns from begin + h * stride on. A stride may be
+// longer than a row; the heads of a row are then that far apart in memory.
 struct HeadColumns {
     std::int64_t begin = 0;
     std::int64_t stride = 0;

@@ -91,6 +91,7 @@ class DraftPlanner {
         draft.speculate = Speculate::Draft;  // which has rows for guesses too, but no hidden rows
         draft.read_layers.clear();
         draft.embeds_last = false;
+        draft.context_parallel = false;
         draft.batch_invariant = false;
         draft.copies = false;  // it reads few rows at once
         draft.host_cache_tokens = 0;

@@ -29,9 +29,13 @@ void do_first_collectives(const TeamContext& teams, const ModelConfig& config,
     const std::int64_t completed = (request.rows + ranks - 1) / ranks * config.hidden;
     const std::int64_t gathered =
         std::max(completed, teams.last_stage() ? request.limits().logits * words : 0);
+    // fp16 queries, keys and values of a share of the rows and a rank's heads, see HeadExchange.
+    const std::int64_t heads = config.heads / ranks + 2 * std::max<std::int64_t>(1, config.kv_heads / ranks);
+    const std::int64_t exchanged =
+        request.context_parallel ? (request.rows + ranks - 1) / ranks * heads * config.head_dim : 0;
     const Stream stream;
-    DeviceBuffer<float> in(static_cast<std::size_t>(std::max(sums, gathered)));
-    DeviceBuffer<float> out(static_cast<std::size_t>(gathered * ranks));
+    DeviceBuffer<float> in(static_cast<std::size_t>(std::max({sums, gathered, exchanged * ranks / 2 + 1})));
+    DeviceBuffer<float> out(static_cast<std::size_t>(std::max(gathered, exchanged / 2 + 1) * ranks));
     set_to_zero(in.data(), in.bytes(), stream);
     at_growing_sizes(config.hidden, sums, [&](std::int64_t count) {
         tensor.all_reduce(in.data(), in.data(), count, ElementType::Float32, Reduction::Sum, stream);
@@ -39,6 +43,10 @@ void do_first_collectives(const TeamContext& teams, const ModelConfig& config,
     at_growing_sizes(std::min(words, config.hidden), gathered, [&](std::int64_t count) {
         tensor.all_gather(in.data(), out.data(), count, ElementType::Float32, stream);
     });
+    if (exchanged > 0)
+        at_growing_sizes(std::min(exchanged, config.head_dim), exchanged, [&](std::int64_t count) {
+            tensor.all_to_all(in.data(), out.data(), count, ElementType::Float16, stream);
+        });
     tensor.watch(stream);
     while (!stream.idle()) {
         teams.check();

@@ -35,7 +35,7 @@ RankOps make_rank_ops(const Plan& plan, int world_rank, [[maybe_unused]] const S
 #if VOLTPILE_CUDA
     if (const int device = plan.ranks[static_cast<std::size_t>(world_rank)].device; device >= 0) {
         CudaOpsSettings settings;
-        settings.matrix_bytes = stage.weights;
+        settings.matrix_bytes = stage.all_weights();
         settings.integer_bytes = stage.integers;
         settings.batch_invariant = request.batch_invariant;
         settings.clamp = request.clamp;

@@ -20,10 +20,11 @@ void explain_memory(ReplicaPlan& out, const ReplicaRoom& room, const ModelConfig
         const StageNeeds& stage = out.stages[s];
         if (stage.empty()) continue;
         out.plan.formulas.push_back(fmt::format(
-            "memory of stage {} = {} of weights (layers {} to {}) + {} B a token x {} tokens + {} for "
+            "memory of stage {} = {} of weights (layers {} to {}){} + {} B a token x {} tokens + {} for "
             "activations and scratch space + {} for connections{}{} = {}",
-            s, bytes(stage.weights), stage.layer_begin, stage.layer_end - 1, stage.kv_per_token,
-            count_text(std::int64_t{out.pages} * kv_page_tokens), bytes(out.working),
+            s, bytes(stage.weights), stage.layer_begin, stage.layer_end - 1,
+            stage.whole_layers > 0 ? fmt::format(" + {} for whole layers", bytes(stage.whole_layers)) : "",
+            stage.kv_per_token, count_text(std::int64_t{out.pages} * kv_page_tokens), bytes(out.working),
             bytes(connection_bytes(out.plan)),
             out.streamed_rows > 0 && stage.host_layers > 0
                 ? fmt::format(" + {} for a layer's experts from host memory",

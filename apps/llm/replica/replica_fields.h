@@ -50,6 +50,11 @@ inline constexpr std::array kReplicaFields{
         "layers, the last ones that have any, whose experts stay in host memory, where cores compute "
         "them, on ranks with GPUs; -1: as few as let the model fit"},
     ReplicaField{
+        "context_parallel", &ReplicaRequest::context_parallel, 0, 0, 0, false,
+        "cut long prompts by their tokens over the ranks that share each layer: each computes its part with "
+        "whole layers, which it keeps beside its share of them, so that queries, keys, values and outputs of "
+        "attention travel between the ranks instead of sums over them"},
+    ReplicaField{
         "batch_invariant", &ReplicaRequest::batch_invariant, 0, 0, 0, false,
         "on GPUs: compute each sequence to the same bits whatever else is in the batch, as CPUs "
         "always do. Prompts then take a tenth longer, on H100 and H200 long ones a fifth, or two to three "

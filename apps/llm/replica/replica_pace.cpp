@@ -328,7 +328,9 @@ ReplicaPace estimate_pace(const ReplicaPlan& replica, const WeightBytes& weights
             std::max(0.0, static_cast<double>(weights.active) * own / layers / replica.plan.teams.tensor -
                               host.products);
         FormatShares of_stage = formats;  // a copy has a byte for each weight
-        if (products > 0) of_stage.copied = std::min(1.0, static_cast<double>(stage.integers) / products);
+        const double shares = static_cast<double>(stage.integers) * static_cast<double>(stage.weights) /
+                              static_cast<double>(std::max<std::uint64_t>(stage.all_weights(), 1));
+        if (products > 0) of_stage.copied = std::min(1.0, shares / products);
         const StageRates rates = rates_of(replica.plan, s, of_stage);
         if (rates.bytes_per_s <= 0) return {};
         const bool gpu = on_gpu(replica.plan, rates.slowest_rank);

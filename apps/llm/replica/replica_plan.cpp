@@ -77,7 +77,8 @@ class ReplicaPlanner {
         check_request();
         std::optional<ReplicaPlan> best;     // of the plans for an open number of replicas
         std::optional<ReplicaPlan> largest;  // with the most ranks of those with too little room
-        for (const int tensor : tensors())
+        for (const int tensor : tensors()) {
+            if (tensor == 1 && request_.context_parallel && largest) break;  // nothing would be cut
             for (const int pipeline : pipelines(tensor)) {
                 std::optional<ReplicaPlan> each =
                     with(tensor, pipeline, std::max(request_.experts_on_host, 0));
@@ -91,6 +92,7 @@ class ReplicaPlanner {
                 }
                 if (!largest || ranks_of(*each) > ranks_of(*largest)) largest = std::move(each);
             }
+        }
         if (!best) best = with_experts_on_host();
         if (best) return finished(std::move(*best));
         if (!largest)
@@ -112,13 +114,24 @@ class ReplicaPlanner {
             throw JobError(fmt::format("{} pipeline stages: the model has {} layers, so at most {} stages",
                                        request_.pipeline, config.layers, config.layers));
         check_experts_on_host(config, request_);
+        if (request_.context_parallel) check_context_parallel();
+    }
+
+    void check_context_parallel() const {
+        const auto refuse = [](const char* why) {
+            throw JobError(fmt::format("--context-parallel on {}", why));
+        };
+        if (request_.batch_invariant)
+            refuse("does not go with --batch-invariant on: a prompt's last bits depend on whether it is cut");
+        if (!model_.adapters().empty()) refuse("does not work with adapters");
+        if (request_.experts_on_host > 0) refuse("does not work with experts in host memory");
     }
 
     // Returns the plan with the experts of some layers in host memory, if the request leaves their number
     // open: of each cut the one with the fewest, and of these the fastest. Nothing if none fits.
     std::optional<ReplicaPlan> with_experts_on_host() const {
         const int layers = most_experts_on_host(model_.config());
-        if (request_.experts_on_host >= 0 || layers == 0) return std::nullopt;
+        if (request_.experts_on_host >= 0 || layers == 0 || request_.context_parallel) return std::nullopt;
         std::optional<ReplicaPlan> best;
         double fastest = -1;
         for (const int tensor : tensors()) {
@@ -281,6 +294,8 @@ class ReplicaPlanner {
     ReplicaPlan finished(ReplicaPlan plan) const {
         plan = with_rows(with_cache(std::move(plan)));
         room_.keep_integers(plan);
+        if (request_.context_parallel && plan.plan.teams.tensor == 1)
+            plan.plan.warnings.emplace_back("prompts are not cut by tokens, because no ranks share layers");
         if (auto advice = advice_on_numa_nodes(plan.plan); !advice.empty())
             plan.plan.warnings.push_back(std::move(advice));
         add_estimates(plan, points_, room_, model_.config(), weights_);
@@ -291,7 +306,8 @@ class ReplicaPlanner {
     // are any.
     std::optional<ReplicaPlan> all_experts_on_host(const ReplicaPlan& plan) const {
         const int layers = most_experts_on_host(model_.config());
-        if (request_.experts_on_host >= 0 || layers == 0 || layout_of(plan.plan) != WeightLayout::Gpu)
+        if (request_.experts_on_host >= 0 || layers == 0 || request_.context_parallel ||
+            layout_of(plan.plan) != WeightLayout::Gpu)
             return std::nullopt;
         return with(plan.plan.teams.tensor, plan.plan.teams.pipeline, layers, false);
     }

@@ -36,6 +36,8 @@ struct ReplicaRequest {
     int rows = 0;               // the most tokens in a pass, at least `sequences`; 0: the plan chooses
     int logits = 1;             // the most rows of a pass that need logits
     KvElement cache = KvElement::F16;
+    // The ranks of a tensor-parallel group cut prompts by their tokens, see WholeLayers.
+    bool context_parallel = false;
     bool batch_invariant = false;  // on GPUs: a sequence does not depend on what else is in the batch
     bool copies = true;            // of weights, in GPU memory that nothing else needs, see integer_copies.h
     bool clamp = false;            // clamp activations to the range of fp16, see ops.h
@@ -103,7 +105,7 @@ struct ReplicaPlan {
     // Returns the bytes that the fullest rank of a stage keeps: weights and copies of them, the cache with
     // all pages, and the room for experts that are copied to the GPU.
     std::uint64_t kept_bytes(const StageNeeds& stage) const {
-        return stage.weights + stage.kv_per_token * static_cast<std::uint64_t>(pages) * kv_page_tokens +
+        return stage.all_weights() + stage.kv_per_token * static_cast<std::uint64_t>(pages) * kv_page_tokens +
                streamed_bytes(stage) + stage.integers;
     }
     std::uint64_t streamed_bytes(const StageNeeds& stage) const {

@@ -35,7 +35,7 @@ double largest_model(const ReplicaPlan& plan, const std::vector<double>& capacit
     double share = std::numeric_limits<double>::infinity();
     for (std::size_t s = 0; s < capacities.size(); ++s) {
         const auto cache = static_cast<double>(plan.stages[s].kv_per_token * tokens);
-        share = std::min(share, (capacities[s] - cache) / static_cast<double>(plan.stages[s].weights));
+        share = std::min(share, (capacities[s] - cache) / static_cast<double>(plan.stages[s].all_weights()));
     }
     return share > 0 ? share * static_cast<double>(weights.weights) / 1e9 : 0;
 }
@@ -86,8 +86,8 @@ void refuse(const ReplicaPlan& plan, const std::optional<ReplicaPlan>& all_on_ho
         "the model does not fit: over {} rank{} (TP{} x PP{}) rank {} on {} needs {} for weights and {} "
         "for the keys and values of {} tokens, and {} has {}{}{}{}{}",
         ranks_of(plan), ranks_of(plan) == 1 ? "" : "s", plan.plan.teams.tensor, plan.plan.teams.pipeline,
-        rank, plan.plan.host_of(where).name, bytes(stage.weights), bytes(stage.kv_per_token * room.tokens()),
-        count_text(static_cast<std::int64_t>(room.tokens())),
+        rank, plan.plan.host_of(where).name, bytes(stage.all_weights()),
+        bytes(stage.kv_per_token * room.tokens()), count_text(static_cast<std::int64_t>(room.tokens())),
         gpu ? "its " + processor_text(plan.plan, where) : "its share of the host's memory",
         capacities[worst] > ReplicaRoom::none ? "room for " + bytes(capacities[worst])
                                               : "none beside the working memory of a pass",

@@ -47,7 +47,8 @@ std::vector<StageNeeds> ReplicaRoom::stages_of(WeightLayout layout, int tensor,
                                                const std::vector<double>& room, int experts_on_host) const {
     if (model_.config().prediction) return stages_of_prediction(layout, tensor, room);
     std::vector<StageNeeds> stages =
-        cut_into_stages(model_, layout, tensor, room, request_.cache, experts_on_host, request_.embeds_last);
+        cut_into_stages(model_, layout, tensor, room, request_.cache, experts_on_host, request_.embeds_last,
+                        request_.context_parallel);
     if (request_.prediction_rows() > 0)
         stages.back().kv_per_token += hidden_row_bytes(model_.config(), layout);
     return stages;
@@ -69,7 +70,8 @@ void ReplicaRoom::set_working(ReplicaPlan& plan) const {
                          adapter_buffers(model_),
                          has_whole_experts(model_, teams.tensor),
                          request_.prediction_rows(),
-                         static_cast<int>(request_.read_layers.size())};
+                         static_cast<int>(request_.read_layers.size()),
+                         request_.context_parallel && teams.tensor > 1};
     plan.working = working_bytes(model_.config(), layout_of(plan.plan), pass);
     plan.host_working = plan.experts_on_host > 0 ? host_working_bytes(model_.config(), pass) : 0;
 }

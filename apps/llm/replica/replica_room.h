@@ -52,7 +52,7 @@ class ReplicaRoom {
     }
     // Returns the bytes of weights and of that cache.
     double need(const StageNeeds& stage) const {
-        return static_cast<double>(stage.weights + stage.kv_per_token * tokens());
+        return static_cast<double>(stage.all_weights() + stage.kv_per_token * tokens());
     }
     bool fits(const std::vector<StageNeeds>& stages, const std::vector<double>& room) const;
     bool fits_gpus(const ReplicaPlan& plan) const;

@@ -71,6 +71,13 @@ void TeamLinks::all_gather(FloatRows part, FloatRows parts) {
                                where());
 }
 
+void TeamLinks::all_to_all(HiddenRows in, HiddenRows out) {
+    teams_.tensor().all_to_all(in.data, out.data, in.rows / teams_.tensor().size() * in.columns,
+                               state_bytes_ == sizeof(float) ? ElementType::Float32 : ElementType::Float16,
+                               where());
+    if (in.rows >= watched_rows) watch();
+}
+
 bool TeamLinks::hands_on_shares(FloatRows x) const {
     return teams_.tensor().size() > 1 && x.rows * x.columns >= least_shared_numbers;
 }

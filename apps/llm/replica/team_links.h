@@ -36,6 +36,7 @@ class TeamLinks final : public DecoderLinks {
                       SentinelPlace place) override;
     void complete(FloatRows x) override;
     void all_gather(FloatRows part, FloatRows parts) override;
+    void all_to_all(HiddenRows in, HiddenRows out) override;
     void send_to_next(FloatRows x, HiddenRows states) override;
     void receive_from_previous(FloatRows x, HiddenRows states) override;
 
@@ -69,7 +70,7 @@ class TeamLinks final : public DecoderLinks {
 
     const TeamContext& teams_;
     const Stream* stream_;
-    std::size_t state_bytes_;          // of a number
+    std::size_t state_bytes_;          // of a number of the hidden state
     std::unique_ptr<JointSums> sums_;  // null without an area
     std::array<Slot, 2> slots_;
     std::size_t next_slot_ = 0;

@@ -108,6 +108,7 @@ std::vector<KeySpec> engine_keys(int usual_context) {
         replica_key("pipeline"),
         replica_key("replicas"),
         replica_key("experts_on_host"),
+        replica_key("context_parallel"),
         replica_key("batch_invariant"),
         replica_key("clamp"),
         {.path = "engine.speculate",

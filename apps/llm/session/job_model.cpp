@@ -49,10 +49,11 @@ std::vector<std::string> memory_notes(const ReplicaPlan& plan) {
         const StageNeeds& stage = plan.stages[s];
         const auto bytes = [](auto count) { return bytes_text(static_cast<double>(count)); };
         notes.push_back(fmt::format(
-            "{}layers {} to {}: {} of weights a rank, {} for the keys and values of {} tokens, {}{} "
+            "{}layers {} to {}: {} of weights a rank{}, {} for the keys and values of {} tokens, {}{} "
             "for activations and connections",
             plan.stages.size() > 1 ? fmt::format("stage {}, ", s) : "", stage.layer_begin,
             stage.layer_end - 1, bytes(stage.weights),
+            stage.whole_layers > 0 ? fmt::format(" and {} of whole layers", bytes(stage.whole_layers)) : "",
             bytes(stage.kv_per_token * static_cast<std::uint64_t>(tokens)), count_text(tokens),
             plan.streamed_bytes(stage) > 0
                 ? bytes(plan.streamed_bytes(stage)) + " for a layer's experts from host memory, "
@@ -130,6 +131,8 @@ ReplicaPlan plan_job_replica(const JobSpec& job, const ModelSource& model, Repli
         for (const std::string key : {"tensor", "pipeline"})
             text = replaced(text, "--" + key + " ", "engine." + key + " = ");
         text = replaced(text, "--experts-on-host ", "engine.experts_on_host = ");
+        text = replaced(text, "--context-parallel on", "engine.context_parallel = true");
+        text = replaced(text, "--batch-invariant on", "engine.batch_invariant = true");
         return fmt::format("{}: {}", job.path(), text);
     };
     try {
