@@ -66,8 +66,10 @@ class GenerateOnRanks(Case):
         for key in ("top_tokens", "top_log_probabilities"):
             self.assertEqual(first[key], wanted[key])  # the same bits: no sum is divided
         self.assertEqual(answer(*cut, ranks=2, tokens=20)["tokens"], answer(ranks=1, tokens=20)["tokens"])
-        _, err = self.generate(model, "And", "-n", "2", *cut, ranks=2)
+        _, err = self.generate(model, prompt, "-n", "2", *cut, ranks=2)
         self.assertIn("TP2 x PP1; prompts cut by tokens", err)
+        _, err = self.generate(model, "And", "-n", "2", *cut, ranks=2)
+        self.assertEqual(err.count("prompts are not cut by tokens, because a pass has at most"), 1, err)
 
     def test_every_file_format_on_two_ranks(self):
         for name, path in FILES.items():

@@ -166,7 +166,7 @@ class SpeculateWithPredictionLayer(LlmJob):
             shutil.copy(folder / name, self.model)
 
     def generated(self, *options, ranks=None):
-        prompt = SENTENCE * (16 if options[: len(CUT_BY_TOKENS)] == CUT_BY_TOKENS else 1)
+        prompt = SENTENCE * (16 if "--context-parallel" in options else 1)
         answer = json.loads(self.voltpile("generate", self.model, prompt, "-n", "40", "--ignore-end", "--cpu", "--json", *options,
                                           ranks=ranks)[0])
         return {key: value for key, value in answer.items() if key not in TIMES}
@@ -240,7 +240,7 @@ class SpeculateWithEagleHead(LlmJob):
 
     def generated(self, *options, ranks=None):
         end = () if "--regex" in options else ("--ignore-end",)
-        prompt = SENTENCE * (16 if options[: len(CUT_BY_TOKENS)] == CUT_BY_TOKENS else 1)
+        prompt = SENTENCE * (16 if "--context-parallel" in options else 1)
         answer = json.loads(self.voltpile("generate", self.model, prompt, "-n", "40", *end, "--cpu", "--json", *options,
                                           ranks=ranks)[0])
         return {key: value for key, value in answer.items() if key not in TIMES}

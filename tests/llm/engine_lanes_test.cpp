@@ -113,6 +113,28 @@ TEST(SchedulerLanes, PiecesHaveTheBestLength) {
             }
 }
 
+TEST(SchedulerLanes, PiecesAreLongEnoughToBeCutByRows) {
+    for (const int lanes : {2, 4})
+        for (const int prompt : {150, 300, 512, 1000, 4096}) {
+            SchedulerSettings settings =
+                settings_of(lanes, 16);  // on its own it makes pieces of 48 to 256 rows
+            settings.rows_to_cut = 256;
+            Pipeline pipeline(settings);
+            pipeline.scheduler.add(request_of(0, prompt, 1));
+            int read = 0, cut = 0;
+            while (!pipeline.scheduler.idle()) {
+                for (const PlannedPass& pass : pipeline.plan_all()) {
+                    const int rows = static_cast<int>(std::ssize(pass.batch.token));
+                    read += rows;
+                    cut += rows >= 256 ? rows : 0;
+                }
+                pipeline.complete();
+            }
+            EXPECT_EQ(read, prompt);
+            EXPECT_GE(cut, prompt - 255) << prompt << " tokens, " << lanes << " stages";
+        }
+}
+
 // Whichever lane drew for a sequence, in the end all lanes have the same number.
 TEST(SchedulerLanes, ShareSequencesEvenly) {
     for (const int prompt : {5, 200}) {

@@ -190,18 +190,53 @@ TEST(ReplicaPlan, KeepsWholeLayersToCutPromptsByTokens) {
     EXPECT_EQ(plan.stages.front().weights, without.weights);
     EXPECT_NEAR(static_cast<double>(plan.stages.front().whole_layers), 6.98e9 / 32 * 34, 0.02e9);
     EXPECT_EQ(without.whole_layers, 0U);
+    EXPECT_EQ(plan.rows_to_cut, 4 * 256);
+    EXPECT_GE(plan.request.rows, plan.rows_to_cut);
     // 49 GB of layers: on 12 GPUs with 16 GB, six stages of two; on four, two stages of two have no room.
     const SyntheticModel large("llama-3-70b", "q5_k_m");
     const TeamPlan teams = plan_replica(large, what, cluster("t181_x3.toml")).plan.teams;
     EXPECT_EQ(teams.tensor, 2);
     EXPECT_EQ(teams.pipeline, 6);
-    EXPECT_NE(refusal<MachineError>(large, what, cluster("t180.toml")).find("the model does not fit"),
-              std::string::npos);
+    const std::string message = refusal<MachineError>(large, what, cluster("t180.toml"));
+    EXPECT_NE(message.find("for whole layers"), std::string::npos) << message;
+    EXPECT_NE(message.find("it would fit without --context-parallel on"), std::string::npos) << message;
     // Nothing to cut on one rank.
     what.tensor = 1;
     const ReplicaPlan one = plan_replica(model, what, cluster("t180.toml"));
     EXPECT_EQ(one.stages.front().whole_layers, 0U);
-    EXPECT_NE(one.plan.warnings.back().find("prompts are not cut by tokens"), std::string::npos);
+    EXPECT_NE(one.plan.warnings.back().find("because no ranks share layers"), std::string::npos);
+}
+
+TEST(ReplicaPlan, KeepsNoWholeLayersForPassesTooShortToCut) {
+    const SyntheticModel model("llama-3-8b", "q8_0");
+    ReplicaRequest what = request(2048);
+    what.context_parallel = true;
+    what.device = DeviceChoice::Cpu;
+    const ReplicaPlan cores = plan_replica(model, what, cluster("t180.toml"));
+    EXPECT_EQ(cores.rows_to_cut, 4 * 128);
+    EXPECT_GE(cores.request.rows, cores.rows_to_cut);
+    const auto expect_none = [&] {
+        const ReplicaPlan plan = plan_replica(model, what, cluster("t180.toml"));
+        EXPECT_EQ(plan.rows_to_cut, 0);
+        EXPECT_EQ(plan.stages.front().whole_layers, 0U);
+        EXPECT_NE(plan.plan.warnings.back().find("too few for 4 ranks"), std::string::npos);
+    };
+    what.rows = 511;
+    expect_none();
+    what.rows = 0;
+    what.context = 500;
+    expect_none();
+}
+
+// Three ranks: one replica of two is better than three that cut nothing.
+TEST(ReplicaPlan, PrefersReplicasThatCutPrompts) {
+    const SyntheticModel model("llama-3-8b", "q8_0");
+    ReplicaRequest what = request(2048);
+    what.context_parallel = true;
+    what.replicas = 0;
+    EXPECT_EQ(plan_replica(model, what, cluster("t180.toml", 3)).plan.teams.tensor, 2);
+    what.context_parallel = false;
+    EXPECT_EQ(plan_replica(model, what, cluster("t180.toml", 3)).plan.teams.tensor, 1);
 }
 
 TEST(ReplicaPlan, RefusesToCutPromptsWhereRowsMayNotDependOnPasses) {

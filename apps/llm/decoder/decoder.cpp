@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 
@@ -42,31 +43,37 @@ FloatRows Decoder::compute(const BatchView& batch, int prediction_layer) {
         begin_head(prediction(prediction_layer), x, batch);
     else if (predicts())
         join_hidden(prediction(prediction_layer), x, batch);
-    FloatRows delta;
-    const std::size_t begin = predicts() ? static_cast<std::size_t>(prediction_layer) : 0,
-                      end = predicts() ? begin + 1 : layers_.size();
+    const int first = predicts() ? prediction_layer : 0;
+    const int end = predicts() ? first + 1 : static_cast<int>(layers_.size());
     const bool by_rows = cuts_by_rows(batch);
     first_row_ = 0;
-    if (by_rows) run_by_rows(x, batch);
-    for (std::size_t i = begin; i < end && !by_rows; ++i) {
-        if (const int number = settings_.layer_begin + static_cast<int>(i);
-            fusion_ && fusion_->reads(number)) {
-            add_everywhere(x, delta, before_layer(number, i == begin));
-            delta = {};
-            fusion_->take(number, normed_rows(x.rows));
-        }
-        delta =
-            run_layer(layers_[i], static_cast<int>(i), x, delta, batch, cache_->layer(static_cast<int>(i)));
-    }
+    FloatRows delta;
+    if (by_rows)
+        run_by_rows(x, batch);
+    else
+        delta = run_by_heads(x, batch, first, end);
     if (fusion_ && last_stage()) ops_.store_rows(fusion_->fuse(batch.rows), batch, hidden_rows());
-    const int last = settings_.layer_begin + static_cast<int>(end) - 1;
-    if (last_stage() && (joint_ == nullptr || by_rows)) return run_head(x, delta, batch, last);
+    const int last = settings_.layer_begin + end - 1;
+    if (last_stage() && (by_rows || joint_ == nullptr)) return run_head(x, delta, batch, last);
     if (!last_stage()) {
         if (!by_rows) ops_.normed(add_rms_norm(x, delta, nullptr, {last, FeedForward}));
         return {};
     }
     add_everywhere(x, delta, {last, FeedForward});
     return run_head(x, {}, batch, last);
+}
+
+FloatRows Decoder::run_by_heads(FloatRows x, const BatchView& batch, int first, int end) {
+    FloatRows delta;
+    for (int i = first; i < end; ++i) {
+        if (const int number = settings_.layer_begin + i; fusion_ && fusion_->reads(number)) {
+            add_everywhere(x, delta, before_layer(number, i == first));
+            delta = {};
+            fusion_->take(number, normed_rows(x.rows));
+        }
+        delta = run_layer(layers_[static_cast<std::size_t>(i)], i, x, delta, batch, cache_->layer(i));
+    }
+    return delta;
 }
 
 void Decoder::add_everywhere(FloatRows x, FloatRows delta, SentinelPlace place) {
@@ -140,8 +147,7 @@ void Decoder::run_by_rows(FloatRows x, const BatchView& batch) {
     FloatRows delta;
     for (int i = 0; i < static_cast<int>(layers_.size()); ++i) {
         if (const int number = settings_.layer_begin + i; fusion_ && fusion_->reads(number)) {
-            gather_rows(x, delta, before_layer(number, i == 0));
-            delta = {};
+            if (delta.data != nullptr) gather_rows(x, std::exchange(delta, {}), before_layer(number, false));
             fusion_->take(number, ops_.normed({x, nullptr, 0, {number, Input}, normed_rows(x.rows)}));
         }
         delta = run_whole_layer(i, mine, delta, own, batch);
@@ -152,9 +158,8 @@ void Decoder::run_by_rows(FloatRows x, const BatchView& batch) {
 void Decoder::gather_rows(FloatRows x, FloatRows delta, SentinelPlace place) {
     const std::int64_t share = joint_share(x.rows, settings_.ranks);
     const FloatRows mine{x.data + settings_.rank * share * x.columns, share, x.columns};
-    if (delta.data != nullptr)
-        ops_.add_rms_norm({mine.data, delta.rows, x.columns}, delta, nullptr, 0, whole_->normed(delta.rows),
-                          place);
+    ops_.add_rms_norm({mine.data, delta.rows, x.columns}, delta, nullptr, 0, whole_->normed(delta.rows),
+                      place);
     links_.all_gather(mine, x);
 }
 
@@ -342,8 +347,10 @@ void Decoder::check(const Batch& batch) {
     const bool in_head = report.place.operation == LastFeedForward;
     auto row = static_cast<std::size_t>(report.row + (in_head ? 0 : first_row_));
     if (in_head && row < batch.logit_row.size()) row = static_cast<std::size_t>(batch.logit_row[row]);
+    // With these, norms of all rows and of this rank's rows have the same places.
+    const bool known = first_row_ == 0 || !(fusion_ || norms_all_rows());
     const std::string sequence =
-        row < batch.sequence.size()
+        known && row < batch.sequence.size()
             ? fmt::format(", sequence {} at position {}", batch.sequence[row], batch.position[row])
             : "";
     throw Error(ExitCode::Failed,

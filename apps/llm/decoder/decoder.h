@@ -186,6 +186,8 @@ class Decoder {
     // output in the same way, in buffers_.partial; with joint sums it is this rank's part.
     FloatRows run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta, const BatchView& batch,
                         const KvLayer& cache);
+    // Runs the layers from `first` on, of this stage or of a prediction. Returns delta as run_layer() does.
+    FloatRows run_by_heads(FloatRows x, const BatchView& batch, int first, int end);
     // Whether the ranks cut a pass by rows.
     bool cuts_by_rows(const BatchView& batch) const;
     // Runs all layers of such a pass. x is complete on all ranks afterwards.

@@ -5,20 +5,25 @@
 
 namespace voltpile::llm {
 
+HeadExchangeShape head_exchange_shape(const ModelConfig& config, int rank, int ranks, std::int64_t rows) {
+    const bool latent = config.latent.kv_rank > 0;
+    return {rank,
+            ranks,
+            config.heads,
+            config.kv_heads,
+            config.head_dim,
+            latent ? config.latent.value_dim : config.head_dim,
+            rows};
+}
+
 HeadExchange::HeadExchange(Ops& ops, DecoderLinks& links, const HeadExchangeShape& shape)
-    : ops_(ops),
-      links_(links),
-      shape_(shape),
-      heads_(shape.heads / shape.ranks),
-      kv_heads_(std::max<std::int64_t>(1, shape.kv_heads / shape.ranks)) {
-    const std::int64_t share = joint_share(shape.rows, shape.ranks);
-    const auto hidden = [&](std::int64_t rows, std::int64_t columns) {
-        return ops.allocate(static_cast<std::size_t>(rows * columns) * bytes_of(ops.hidden_element()));
+    : ops_(ops), links_(links), shape_(shape) {
+    const auto hidden = [&](std::int64_t numbers) {
+        return ops.allocate(static_cast<std::size_t>(numbers) * bytes_of(ops.hidden_element()));
     };
-    const std::int64_t widest = std::max(width(), value_width());
-    sent_ = hidden(shape.ranks * share, widest);
-    received_ = hidden(shape.ranks * share, widest);
-    outputs_ = hidden(share, shape.heads * shape.value_dim);
+    sent_ = hidden(shape.ranks * shape.part());
+    received_ = hidden(shape.ranks * shape.part());
+    outputs_ = hidden(joint_share(shape.rows, shape.ranks) * shape.heads * shape.value_dim);
 }
 
 IndexRange HeadExchange::own(std::int64_t rows) const {
@@ -33,32 +38,32 @@ void HeadExchange::exchange(std::int64_t share, std::int64_t columns) {
 
 // One call copies the parts for all ranks, as heads that lie one part apart.
 HiddenRows HeadExchange::to_heads(HiddenRows qkv, std::int64_t rows) {
-    const std::int64_t share = joint_share(rows, shape_.ranks), apart = share * width();
-    const std::int64_t dim = shape_.head_dim;
-    const HiddenRows to{sent_->data(), qkv.rows, width()};
-    const auto copy = [&](std::int64_t from, std::int64_t step, std::int64_t heads, std::int64_t begin,
+    const std::int64_t share = joint_share(rows, shape_.ranks), apart = share * shape_.width();
+    const std::int64_t dim = shape_.head_dim, heads = shape_.heads_here(), kv_heads = shape_.kv_heads_here();
+    const HiddenRows to{sent_->data(), qkv.rows, shape_.width()};
+    const auto copy = [&](std::int64_t from, std::int64_t step, std::int64_t count, std::int64_t begin,
                           std::int64_t parts) {
-        ops_.copy_heads(qkv, {from, step, heads * dim}, static_cast<int>(parts), to,
-                        {begin, apart, heads * dim});
+        ops_.copy_heads(qkv, {from, step, count * dim}, static_cast<int>(parts), to,
+                        {begin, apart, count * dim});
     };
-    copy(0, heads_ * dim, heads_, 0, shape_.ranks);
+    copy(0, heads * dim, heads, 0, shape_.ranks);
     const std::int64_t keys = shape_.heads * dim, values = keys + shape_.kv_heads * dim;
-    const std::int64_t key_part = heads_ * dim, value_part = key_part + kv_heads_ * dim;
+    const std::int64_t key_part = heads * dim, value_part = key_part + kv_heads * dim;
     for (const auto& [from, begin] : {std::pair(keys, key_part), std::pair(values, value_part)}) {
         if (shape_.kv_heads >= shape_.ranks) {
-            copy(from, kv_heads_ * dim, kv_heads_, begin, shape_.ranks);
+            copy(from, kv_heads * dim, kv_heads, begin, shape_.ranks);
             continue;
         }
         const std::int64_t sharing = shape_.ranks / shape_.kv_heads;
         for (std::int64_t head = 0; head < shape_.kv_heads; ++head)
             copy(from + head * dim, 0, 1, head * sharing * apart + begin, sharing);
     }
-    exchange(share, width());
-    return {received_->data(), rows, width()};
+    exchange(share, shape_.width());
+    return {received_->data(), rows, shape_.width()};
 }
 
 HiddenRows HeadExchange::to_rows(std::int64_t rows) {
-    const std::int64_t share = joint_share(rows, shape_.ranks), columns = value_width();
+    const std::int64_t share = joint_share(rows, shape_.ranks), columns = shape_.value_width();
     exchange(share, columns);
     const auto mine = static_cast<std::int64_t>(own(rows).size());
     const HiddenRows all{outputs_->data(), mine, shape_.ranks * columns};

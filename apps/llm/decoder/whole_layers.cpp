@@ -3,26 +3,11 @@
 #include <utility>
 
 namespace voltpile::llm {
-namespace {
-
-HeadExchangeShape exchange_shape(const ModelConfig& config, int rank, int ranks, std::int64_t rows) {
-    const bool latent = config.latent.kv_rank > 0;
-    return {rank,
-            ranks,
-            config.heads,
-            config.kv_heads,
-            config.head_dim,
-            latent ? config.latent.value_dim : config.head_dim,
-            rows};
-}
-
-}  // namespace
-
 WholeLayers::WholeLayers(const WeightLoader& loader, DecoderLinks& links, int rank, int ranks,
                          std::int64_t rows)
     : config_(loader.model().config()),
       ops_(loader.ops()),
-      exchange_(ops_, links, exchange_shape(config_, rank, ranks, rows)),
+      exchange_(ops_, links, head_exchange_shape(config_, rank, ranks, rows)),
       feed_forward_buffers_(ops_, config_, loader.share(), joint_share(rows, ranks), {}) {
     const std::int64_t share = joint_share(rows, ranks);
     const auto hidden = [&](std::int64_t columns) {

@@ -18,7 +18,8 @@
 // itself; only the last piece draws. Over P stages, the last one finishes n pieces of R tokens after the time
 // of n + P - 1 pieces. If a pass takes the time of its rows plus pass_rows, that is least for
 // R / n = sqrt(R * pass_rows / (P - 1)). So all pieces in a pass together get about that many rows, where R
-// counts the tokens of all prompts being read. With one lane they get all rows.
+// counts the tokens of all prompts being read. With one lane they get all rows. With rows_to_cut, pieces
+// have at least that many if the tokens suffice.
 //
 // Pace. If the processor's pace is known, it decides
 // - r, the rows for few prompts beside g sequences: the most for which seconds(g + r) <= mixed_slowdown *
@@ -85,6 +86,7 @@ struct SchedulerSettings {
     int mixed_rows = 128;
     int mixed_context = 16384;
     int pass_rows = 128;   // the fixed cost of a pass, as a number of rows
+    int rows_to_cut = 0;   // see ReplicaPlan::rows_to_cut
     int draft_tokens = 0;  // the most tokens guessed ahead for a sequence in a pass; 0: none
     PassPace draft_pace;   // of decode steps with one row for each sequence or guess
     // What guesses; must outlive the scheduler and needs draft_pace. nullptr: text_lookup.h.

@@ -245,7 +245,9 @@ int Scheduler::rows_of_pieces(const std::vector<SequencePtr>& prompts) const {
     double all = 0;
     for (const SequencePtr& sequence : prompts) all += sequence->to_read;
     const double best = std::sqrt(all * settings_.pass_rows / (settings_.lanes - 1));
-    const double pieces = std::ceil(std::max({std::round(all / best), all / most, 1.0}));
+    double pieces = std::ceil(std::max({std::round(all / best), all / most, 1.0}));
+    if (settings_.rows_to_cut > 0 && all >= settings_.rows_to_cut)
+        pieces = std::min(pieces, std::floor(all / settings_.rows_to_cut));
     return std::min(most, pages_for(static_cast<int>(std::ceil(all / pieces))) * kv_page_tokens);
 }
 

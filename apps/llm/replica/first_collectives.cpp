@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "device/buffer.h"
+#include "llm/decoder/head_exchange.h"
 
 namespace voltpile::llm {
 namespace {
@@ -20,8 +21,8 @@ void at_growing_sizes(std::int64_t least, std::int64_t most, Function&& collecti
 
 }  // namespace
 
-void do_first_collectives(const TeamContext& teams, const ModelConfig& config,
-                          const ReplicaRequest& request) {
+void do_first_collectives(const TeamContext& teams, const ModelConfig& config, const ReplicaPlan& plan) {
+    const ReplicaRequest& request = plan.request;
     StreamCommunicator& tensor = teams.tensor();
     const std::int64_t ranks = tensor.size();
     const std::int64_t sums = request.rows * config.hidden;
@@ -29,10 +30,9 @@ void do_first_collectives(const TeamContext& teams, const ModelConfig& config,
     const std::int64_t completed = (request.rows + ranks - 1) / ranks * config.hidden;
     const std::int64_t gathered =
         std::max(completed, teams.last_stage() ? request.limits().logits * words : 0);
-    // fp16 queries, keys and values of a share of the rows and a rank's heads, see HeadExchange.
-    const std::int64_t heads = config.heads / ranks + 2 * std::max<std::int64_t>(1, config.kv_heads / ranks);
-    const std::int64_t exchanged =
-        request.context_parallel ? (request.rows + ranks - 1) / ranks * heads * config.head_dim : 0;
+    const std::int64_t exchanged =  // of fp16
+        plan.rows_to_cut > 0 ? head_exchange_shape(config, tensor.rank(), tensor.size(), request.rows).part()
+                             : 0;
     const Stream stream;
     DeviceBuffer<float> in(static_cast<std::size_t>(std::max({sums, gathered, exchanged * ranks / 2 + 1})));
     DeviceBuffer<float> out(static_cast<std::size_t>(std::max(gathered, exchanged / 2 + 1) * ranks));

@@ -11,6 +11,6 @@ namespace voltpile::llm {
 // Runs each kind of collective that passes use, at powers of two up to their largest size, because NCCL
 // connects for an algorithm when a size first needs it. Waits for them. Collective over a tensor-parallel
 // group with GPUs, each rank's being its current device. Throws CommError if a peer is lost.
-void do_first_collectives(const TeamContext& teams, const ModelConfig& config, const ReplicaRequest& request);
+void do_first_collectives(const TeamContext& teams, const ModelConfig& config, const ReplicaPlan& plan);
 
 }  // namespace voltpile::llm

@@ -27,9 +27,6 @@ namespace voltpile::llm {
 namespace {
 
 constexpr int draw_channel = 1;
-// Passes with so many rows for each rank are cut by rows. With fewer, ranks on cores take longer for whole
-// layers than for their share of them and the sums (measured); for GPUs it is an assumption.
-constexpr int gpu_rows_to_cut = 256, host_rows_to_cut = 128;
 constexpr std::chrono::seconds watch_interval{1};
 // A rank on cores may be slow, or share its core with other programs, without being lost.
 constexpr std::chrono::minutes host_deadline{5};
@@ -115,7 +112,7 @@ void Replica::load(const ModelSource& model, const Replica* model_of_prediction)
     const RankPlan& mine = plan_.plan.ranks[static_cast<std::size_t>(session_.world().rank())];
     if (mine.device >= 0) {
         use_device(mine.device);
-        if (teams_->tensor().size() > 1) do_first_collectives(*teams_, model.config(), plan_.request);
+        if (teams_->tensor().size() > 1) do_first_collectives(*teams_, model.config(), plan_);
         gpu_bytes_before_ = device_bytes_in_use();
     }
     auto area = share_area(model.config());  // collective: before anything that may fail on one rank alone
@@ -138,8 +135,7 @@ void Replica::load(const ModelSource& model, const Replica* model_of_prediction)
     settings.batch_invariant = plan_.request.batch_invariant;
     settings.experts_on_host = plan_.experts_on_host;
     settings.streamed_rows = plan_.streamed_rows;
-    if (plan_.request.context_parallel && settings.ranks > 1)
-        settings.rows_to_cut = settings.ranks * (mine.device >= 0 ? gpu_rows_to_cut : host_rows_to_cut);
+    settings.rows_to_cut = plan_.rows_to_cut;
     settings.limits = plan_.request.limits();
     settings.prediction_rows = plan_.request.prediction_rows();
     settings.embeds_last = plan_.request.embeds_last;
@@ -174,7 +170,7 @@ std::string Replica::describe() const {
     const TeamPlan& teams = plan_.plan.teams;
     std::string text = ops_->describe();
     if (!teams.single()) text += fmt::format("; TP{} x PP{}", teams.tensor, teams.pipeline);
-    if (plan_.request.context_parallel && teams.tensor > 1) text += "; prompts cut by tokens";
+    if (plan_.rows_to_cut > 0) text += "; prompts cut by tokens";
     if (plan_.experts_on_host > 0)
         text += fmt::format("; experts of {} layers in host memory", plan_.experts_on_host);
     if (plan_.request.cache != KvElement::F16) text += fmt::format("; {} cache", name(plan_.request.cache));

@@ -53,7 +53,8 @@ inline constexpr std::array kReplicaFields{
         "context_parallel", &ReplicaRequest::context_parallel, 0, 0, 0, false,
         "cut long prompts by their tokens over the ranks that share each layer: each computes its part with "
         "whole layers, which it keeps beside its share of them, so that queries, keys, values and outputs of "
-        "attention travel between the ranks instead of sums over them"},
+        "attention travel between the ranks instead of sums over them; a row's last bits then depend on the "
+        "number of rows in its pass"},
     ReplicaField{
         "batch_invariant", &ReplicaRequest::batch_invariant, 0, 0, 0, false,
         "on GPUs: compute each sequence to the same bits whatever else is in the batch, as CPUs "

@@ -125,6 +125,7 @@ SchedulerSettings ReplicaPasses::settings() const {
     settings.context = request.context;
     settings.sequences = request.sequences;
     if (request.speculate != Speculate::Off) settings.draft_tokens = request.draft_tokens;
+    settings.rows_to_cut = replica_.plan().rows_to_cut;
     const int planned_rows = replica_.plan().pass_rows;
     settings.pass_rows = replica_.stream() == nullptr ? host_pass_rows
                          : planned_rows > 0           ? planned_rows

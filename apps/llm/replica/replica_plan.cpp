@@ -31,6 +31,10 @@ constexpr int kWidest = 16;  // the widest tensor parallelism that messages sugg
 constexpr int kUsualRows = 512, kMostRows = 8192;
 constexpr double kShareOfCacheForRows = 0.05, kLongestPass_s = 1;
 
+// Passes with so many rows for each rank are cut by rows. With fewer, ranks on cores take longer for whole
+// layers than for their share of them and the sums (measured); for GPUs it is an assumption.
+constexpr int kGpuRowsToCut = 256, kHostRowsToCut = 128;
+
 // Returns a warning about the first rank that computes on cores of several NUMA nodes, or an empty text. The
 // memory of each of these nodes has a part of its weights, and its cores read all parts.
 std::string advice_on_numa_nodes(const Plan& plan) {
@@ -78,7 +82,7 @@ class ReplicaPlanner {
         std::optional<ReplicaPlan> best;     // of the plans for an open number of replicas
         std::optional<ReplicaPlan> largest;  // with the most ranks of those with too little room
         for (const int tensor : tensors()) {
-            if (tensor == 1 && request_.context_parallel && largest) break;  // nothing would be cut
+            if (tensor == 1 && request_.context_parallel && (best || largest)) break;  // nothing is cut
             for (const int pipeline : pipelines(tensor)) {
                 std::optional<ReplicaPlan> each =
                     with(tensor, pipeline, std::max(request_.experts_on_host, 0));
@@ -217,7 +221,7 @@ class ReplicaPlanner {
                                     bool streams = true) const {
         ReplicaPlan out;
         out.request = request_;
-        out.request.rows = std::max(request_.rows > 0 ? request_.rows : usual_rows(),
+        out.request.rows = std::max(request_.rows > 0 ? request_.rows : rows_of_all(kUsualRows),
                                     request_.sequences + request_.guess_rows());
         out.plan = machine_;
         try {
@@ -233,6 +237,7 @@ class ReplicaPlanner {
         out.plan.warnings.insert(out.plan.warnings.end(), out.plan.teams.notes.begin(),
                                  out.plan.teams.notes.end());
         if (layout_of(out.plan) == WeightLayout::Gpu) out.experts_on_host = experts_on_host;
+        set_rows_to_cut(out);
         room_.cut(out);
         // Cores compute all passes whose rows must not depend on others or may have adapters of experts.
         if (streams && out.experts_on_host > 0 && !request_.batch_invariant &&
@@ -245,6 +250,29 @@ class ReplicaPlanner {
             room_.cut(out);
         }
         return out;
+    }
+
+    // Takes enough rows for a pass that is cut if the request leaves them open.
+    void set_rows_to_cut(ReplicaPlan& plan) const {
+        const int ranks = plan.plan.teams.tensor;
+        if (!request_.context_parallel || ranks == 1) return;
+        const int least =
+            ranks * (layout_of(plan.plan) == WeightLayout::Gpu ? kGpuRowsToCut : kHostRowsToCut);
+        if (request_.rows == 0) plan.request.rows = std::max(plan.request.rows, rows_of_all(least));
+        if (plan.request.rows >= least) plan.rows_to_cut = least;
+    }
+
+    // Why nothing is cut, or from how many rows on, for a request that wants prompts to be cut.
+    void tell_of_cut(ReplicaPlan& plan) const {
+        if (plan.rows_to_cut > 0)
+            plan.plan.notes.push_back(fmt::format("passes of at least {} tokens are cut by tokens",
+                                                  count_text(std::int64_t{plan.rows_to_cut})));
+        else if (plan.plan.teams.tensor == 1)
+            plan.plan.warnings.emplace_back("prompts are not cut by tokens, because no ranks share layers");
+        else
+            plan.plan.warnings.push_back(fmt::format(
+                "prompts are not cut by tokens, because a pass has at most {}, too few for {} ranks",
+                count_text(std::int64_t{plan.request.rows}), plan.plan.teams.tensor));
     }
 
     // The most rows that a pass may get.
@@ -267,9 +295,9 @@ class ReplicaPlanner {
         return plan;
     }
 
-    int usual_rows() const {  // no more than all sequences have together
+    int rows_of_all(int most) const {  // no more than all sequences have together
         return static_cast<int>(
-            std::min(std::int64_t{kUsualRows}, std::int64_t{request_.sequences} * request_.context));
+            std::min(std::int64_t{most}, std::int64_t{request_.sequences} * request_.context));
     }
 
     // Takes more rows for passes on GPUs if the request leaves them open.
@@ -294,8 +322,7 @@ class ReplicaPlanner {
     ReplicaPlan finished(ReplicaPlan plan) const {
         plan = with_rows(with_cache(std::move(plan)));
         room_.keep_integers(plan);
-        if (request_.context_parallel && plan.plan.teams.tensor == 1)
-            plan.plan.warnings.emplace_back("prompts are not cut by tokens, because no ranks share layers");
+        if (request_.context_parallel) tell_of_cut(plan);
         if (auto advice = advice_on_numa_nodes(plan.plan); !advice.empty())
             plan.plan.warnings.push_back(std::move(advice));
         add_estimates(plan, points_, room_, model_.config(), weights_);

@@ -36,7 +36,7 @@ struct ReplicaRequest {
     int rows = 0;               // the most tokens in a pass, at least `sequences`; 0: the plan chooses
     int logits = 1;             // the most rows of a pass that need logits
     KvElement cache = KvElement::F16;
-    // The ranks of a tensor-parallel group cut prompts by their tokens, see WholeLayers.
+    // The ranks of a tensor-parallel group cut long prompts by their tokens, see ReplicaPlan::rows_to_cut.
     bool context_parallel = false;
     bool batch_invariant = false;  // on GPUs: a sequence does not depend on what else is in the batch
     bool copies = true;            // of weights, in GPU memory that nothing else needs, see integer_copies.h
@@ -96,6 +96,9 @@ struct ReplicaPlan {
     // For passes of at least this many rows, the experts in host memory are copied to the GPUs, layer by
     // layer; 0: never.
     int streamed_rows = 0;
+    // Passes of at least this many rows are cut by rows (WholeLayers), for which each rank keeps the whole
+    // layers of its stage; 0: none.
+    int rows_to_cut = 0;
     std::uint64_t host_working = 0;  // bytes of host memory that passes of experts there need on each rank
     std::uint64_t working = 0;       // bytes that passes need on each rank: activations and scratch space
     int pass_rows = 0;               // the fixed cost of a pass with prompts, as their rows; 0: unknown

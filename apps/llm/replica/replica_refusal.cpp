@@ -21,7 +21,7 @@ int enough_processors(const ReplicaPlan& like, const ReplicaRoom& room, std::int
     for (int p = 1; p <= layers; ++p) {
         const std::vector<double> equal(static_cast<std::size_t>(p), each);
         if (room.fits(room.stages_of(layout_of(like.plan), tensor, equal,
-                                     std::max(like.request.experts_on_host, 0)),
+                                     std::max(like.request.experts_on_host, 0), like.rows_to_cut > 0),
                       equal))
             return tensor * p;
     }
@@ -38,6 +38,13 @@ double largest_model(const ReplicaPlan& plan, const std::vector<double>& capacit
         share = std::min(share, (capacities[s] - cache) / static_cast<double>(plan.stages[s].all_weights()));
     }
     return share > 0 ? share * static_cast<double>(weights.weights) / 1e9 : 0;
+}
+
+bool fits_without_whole_layers(const ReplicaPlan& plan, const ReplicaRoom& room,
+                               const std::vector<double>& capacities) {
+    std::vector<StageNeeds> stages = plan.stages;
+    for (StageNeeds& stage : stages) stage.whole_layers = 0;
+    return room.fits(stages, capacities);
 }
 
 // Says why experts in host memory do not help; empty if the plan had no such choice.
@@ -65,6 +72,8 @@ void refuse(const ReplicaPlan& plan, const std::optional<ReplicaPlan>& all_on_ho
     const bool gpu = where.gpu >= 0;
     const auto bytes = [](auto count) { return bytes_text(static_cast<double>(count)); };
     std::vector<std::string> ways;
+    if (stage.whole_layers > 0 && fits_without_whole_layers(plan, room, capacities))
+        ways.emplace_back("without --context-parallel on");
     if (const auto most = room.most_tokens(plan, room.tokens()) /
                           static_cast<std::uint64_t>(request.shrinks ? 1 : request.sequences);
         most > 0)
@@ -83,10 +92,11 @@ void refuse(const ReplicaPlan& plan, const std::optional<ReplicaPlan>& all_on_ho
         ways.push_back(
             fmt::format("with a model of at most {:.3g} billion parameters in this precision", most));
     throw MachineError(fmt::format(
-        "the model does not fit: over {} rank{} (TP{} x PP{}) rank {} on {} needs {} for weights and {} "
+        "the model does not fit: over {} rank{} (TP{} x PP{}) rank {} on {} needs {} for weights{} and {} "
         "for the keys and values of {} tokens, and {} has {}{}{}{}{}",
         ranks_of(plan), ranks_of(plan) == 1 ? "" : "s", plan.plan.teams.tensor, plan.plan.teams.pipeline,
-        rank, plan.plan.host_of(where).name, bytes(stage.all_weights()),
+        rank, plan.plan.host_of(where).name, bytes(stage.weights),
+        stage.whole_layers > 0 ? fmt::format(", {} for whole layers", bytes(stage.whole_layers)) : "",
         bytes(stage.kv_per_token * room.tokens()), count_text(static_cast<std::int64_t>(room.tokens())),
         gpu ? "its " + processor_text(plan.plan, where) : "its share of the host's memory",
         capacities[worst] > ReplicaRoom::none ? "room for " + bytes(capacities[worst])

@@ -39,16 +39,16 @@ std::uint64_t connection_bytes(const Plan& plan) {
 
 void ReplicaRoom::cut(ReplicaPlan& plan) const {
     set_working(plan);
-    plan.stages =
-        stages_of(layout_of(plan.plan), plan.plan.teams.tensor, capacities(plan), plan.experts_on_host);
+    plan.stages = stages_of(layout_of(plan.plan), plan.plan.teams.tensor, capacities(plan),
+                            plan.experts_on_host, plan.rows_to_cut > 0);
 }
 
 std::vector<StageNeeds> ReplicaRoom::stages_of(WeightLayout layout, int tensor,
-                                               const std::vector<double>& room, int experts_on_host) const {
+                                               const std::vector<double>& room, int experts_on_host,
+                                               bool whole_layers) const {
     if (model_.config().prediction) return stages_of_prediction(layout, tensor, room);
-    std::vector<StageNeeds> stages =
-        cut_into_stages(model_, layout, tensor, room, request_.cache, experts_on_host, request_.embeds_last,
-                        request_.context_parallel);
+    std::vector<StageNeeds> stages = cut_into_stages(model_, layout, tensor, room, request_.cache,
+                                                     experts_on_host, request_.embeds_last, whole_layers);
     if (request_.prediction_rows() > 0)
         stages.back().kv_per_token += hidden_row_bytes(model_.config(), layout);
     return stages;
@@ -71,7 +71,7 @@ void ReplicaRoom::set_working(ReplicaPlan& plan) const {
                          has_whole_experts(model_, teams.tensor),
                          request_.prediction_rows(),
                          static_cast<int>(request_.read_layers.size()),
-                         request_.context_parallel && teams.tensor > 1};
+                         plan.rows_to_cut > 0};
     plan.working = working_bytes(model_.config(), layout_of(plan.plan), pass);
     plan.host_working = plan.experts_on_host > 0 ? host_working_bytes(model_.config(), pass) : 0;
 }

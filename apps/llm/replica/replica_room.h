@@ -26,15 +26,15 @@ class ReplicaRoom {
                 const std::vector<TeamCandidate>& candidates)
         : model_(model), request_(request), candidates_(candidates) {}
 
-    // Cuts the layers by the room that the ranks have. plan: with teams, request.rows and experts_on_host;
-    // gets working, host_working and stages.
+    // Cuts the layers by the room that the ranks have. plan: with teams, request.rows, rows_to_cut and
+    // experts_on_host; gets working, host_working and stages.
     void cut(ReplicaPlan& plan) const;
     // Sets only plan.working and plan.host_working.
     void set_working(ReplicaPlan& plan) const;
 
     // Returns the stages of ranks with this much room, in bytes, in groups of `tensor`.
     std::vector<StageNeeds> stages_of(WeightLayout layout, int tensor, const std::vector<double>& room,
-                                      int experts_on_host) const;
+                                      int experts_on_host, bool whole_layers) const;
 
     // The bytes that ranks without room have: shares of the layers need a positive number.
     static constexpr double none = 1;

@@ -22,7 +22,9 @@ CollectiveTable CollectiveSelector::measure(const Communicator& group) {
     CollectiveTable table;
     for (int i = 0; i < collective_count; ++i) {
         const auto collective = static_cast<Collective>(i);
-        const auto ways = possible_ways(collective, size(), nccl_ != nullptr, peer_ != nullptr);
+        // Sends from each rank to each would make NCCL keep connections for which plans have no memory.
+        const bool nccl = nccl_ != nullptr && (collective != Collective::AllToAll || peer_ == nullptr);
+        const auto ways = possible_ways(collective, size(), nccl, peer_ != nullptr);
         // Consecutive sizes at which an algorithm took more than twice the best time. Algorithms for small
         // messages only fall further behind as messages grow, while NCCL and the flagged wire catch up.
         std::vector<int> hopeless(ways.size(), 0);
