@@ -269,7 +269,7 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
                     static_cast<int>(end),
                     weights(s, begin, end),
                     kv_per_token_and_layer * (end - begin),
-                    stored(s, begin, end) + whole.stored(begin, end),
+                    stored(s, begin, end),
                     weights.experts(begin, end),
                     expert_ranks,
                     weights.integers(begin, end) + whole.integers(begin, end),
@@ -279,7 +279,8 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
                     weights.host_weights(begin, end),
                     weights.host_experts_sent(begin, end),
                     weights.largest_host_layer(begin, end),
-                    whole.of(begin, end)};
+                    whole.of(begin, end),
+                    whole.stored(begin, end)};
     }
     return needs;
 }

@@ -55,7 +55,7 @@ struct StageNeeds {
     int layer_end = 0;
     std::uint64_t weights = 0;  // bytes in memory
     std::uint64_t kv_per_token = 0;
-    std::uint64_t stored = 0;   // bytes of the weights to load in the file, without adapters
+    std::uint64_t stored = 0;   // bytes of the same weights in the file, without adapters
     std::uint64_t experts = 0;  // bytes in memory of those matrices of which a token uses only some
     int expert_ranks = 1;       // that share the experts as whole ones; 1: each has a part of every expert
     // Bytes of copies of weights as integers (integer_copies.h), which `weights` leaves out: of all, and of
@@ -70,6 +70,7 @@ struct StageNeeds {
     // Bytes in memory of the layers of all ranks, which `weights` leaves out; 0 unless each rank keeps them
     // for passes cut by rows (WholeLayers).
     std::uint64_t whole_layers = 0;
+    std::uint64_t stored_whole_layers = 0;  // bytes of the same in the file
 
     std::uint64_t all_weights() const { return weights + whole_layers; }
     bool empty() const { return layer_begin == layer_end; }

@@ -122,7 +122,7 @@ void Replica::load(const ModelSource& model, const Replica* model_of_prediction)
     links_ = std::make_unique<TeamLinks>(
         *teams_, *ops_, made.stream, plan_.request.rows, model.config().hidden,
         std::ssize(plan_.request.read_layers) * model.config().hidden, std::move(area));
-    LoadProgress progress(stage().stored, leads());
+    LoadProgress progress(stage().stored + stage().stored_whole_layers, leads());
     DecoderSettings settings;
     settings.rank = teams_->place().tensor_rank;
     settings.ranks = plan_.plan.teams.tensor;
