@@ -166,7 +166,7 @@ class SpeculateWithPredictionLayer(LlmJob):
             shutil.copy(folder / name, self.model)
 
     def generated(self, *options, ranks=None):
-        prompt = SENTENCE * (16 if "--context-parallel" in options else 1)
+        prompt = SENTENCE * (16 if "--context" in options else 1)
         answer = json.loads(self.voltpile("generate", self.model, prompt, "-n", "40", "--ignore-end", "--cpu", "--json", *options,
                                           ranks=ranks)[0])
         return {key: value for key, value in answer.items() if key not in TIMES}
@@ -240,7 +240,7 @@ class SpeculateWithEagleHead(LlmJob):
 
     def generated(self, *options, ranks=None):
         end = () if "--regex" in options else ("--ignore-end",)
-        prompt = SENTENCE * (16 if "--context-parallel" in options else 1)
+        prompt = SENTENCE * (16 if "--context" in options else 1)
         answer = json.loads(self.voltpile("generate", self.model, prompt, "-n", "40", *end, "--cpu", "--json", *options,
                                           ranks=ranks)[0])
         return {key: value for key, value in answer.items() if key not in TIMES}
@@ -255,6 +255,11 @@ class SpeculateWithEagleHead(LlmJob):
                                (CUT_BY_TOKENS, 2)):
             with self.subTest(options=options):
                 self.assert_same(self.generated(*options, ranks=ranks), self.generated(*options, "--draft", self.head, ranks=ranks))
+
+    def test_states_of_prompts_cut_by_tokens(self):
+        cut = self.generated(*CUT_BY_TOKENS, "--top-n", "2", "--draft", self.head, ranks=2)
+        one_rank = self.generated("--context", "400", "--top-n", "2")
+        self.assertEqual(cut["top_log_probabilities"][0], one_rank["top_log_probabilities"][0])  # only a cut pass has the same bits
 
     def test_right_guesses_are_accepted(self):
         # The model writes one token again and again, and the head knows that.
