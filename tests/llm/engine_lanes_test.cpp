@@ -113,25 +113,29 @@ TEST(SchedulerLanes, PiecesHaveTheBestLength) {
             }
 }
 
-TEST(SchedulerLanes, PiecesAreLongEnoughToBeCutByRows) {
-    for (const int lanes : {2, 4})
-        for (const int prompt : {150, 300, 512, 1000, 4096}) {
-            SchedulerSettings settings =
-                settings_of(lanes, 16);  // on its own it makes pieces of 48 to 256 rows
+TEST(SchedulerLanes, PassesHaveEnoughRowsToBeCut) {
+    for (const int lanes : {1, 2, 4})
+        for (const std::vector<int>& prompts :
+             {std::vector{150}, {300}, {1000}, {4096}, {300, 300, 300, 300}, {100, 900}}) {
+            SchedulerSettings settings = settings_of(lanes, 16);  // alone it makes pieces of 48 to 256 rows
             settings.rows_to_cut = 256;
+            settings.limits.rows = 256 + kv_page_tokens;
             Pipeline pipeline(settings);
-            pipeline.scheduler.add(request_of(0, prompt, 1));
-            int read = 0, cut = 0;
+            int all = 0, read = 0, cut = 0;
+            for (std::size_t i = 0; i < prompts.size(); ++i) {
+                pipeline.scheduler.add(request_of(static_cast<std::int64_t>(i), prompts[i], 1));
+                all += prompts[i];
+            }
             while (!pipeline.scheduler.idle()) {
                 for (const PlannedPass& pass : pipeline.plan_all()) {
                     const int rows = static_cast<int>(std::ssize(pass.batch.token));
                     read += rows;
-                    cut += rows >= 256 ? rows : 0;
+                    cut += rows >= settings.rows_to_cut ? rows : 0;
                 }
                 pipeline.complete();
             }
-            EXPECT_EQ(read, prompt);
-            EXPECT_GE(cut, prompt - 255) << prompt << " tokens, " << lanes << " stages";
+            EXPECT_EQ(read, all);
+            EXPECT_GE(cut, all - 255) << all << " tokens, " << lanes << " stages";
         }
 }
 

@@ -204,7 +204,7 @@ TEST(ReplicaPlan, KeepsWholeLayersToCutPromptsByTokens) {
     what.tensor = 1;
     const ReplicaPlan one = plan_replica(model, what, cluster("t180.toml"));
     EXPECT_EQ(one.stages.front().whole_layers, 0U);
-    EXPECT_NE(one.plan.warnings.back().find("because no ranks share layers"), std::string::npos);
+    EXPECT_NE(one.plan.warnings.back().find("no ranks share layers"), std::string::npos);
 }
 
 TEST(ReplicaPlan, KeepsNoWholeLayersForPassesTooShortToCut) {
@@ -215,17 +215,27 @@ TEST(ReplicaPlan, KeepsNoWholeLayersForPassesTooShortToCut) {
     const ReplicaPlan cores = plan_replica(model, what, cluster("t180.toml"));
     EXPECT_EQ(cores.rows_to_cut, 4 * 128);
     EXPECT_GE(cores.request.rows, cores.rows_to_cut);
-    const auto expect_none = [&] {
+    const auto expect_none = [&](const char* why) {
         const ReplicaPlan plan = plan_replica(model, what, cluster("t180.toml"));
         EXPECT_EQ(plan.rows_to_cut, 0);
         EXPECT_EQ(plan.stages.front().whole_layers, 0U);
-        EXPECT_NE(plan.plan.warnings.back().find("too few for 4 ranks"), std::string::npos);
+        EXPECT_EQ(plan.plan.warnings.back(),
+                  fmt::format("prompts are not cut by tokens: 4 ranks need passes of "
+                              "512 tokens, but {}",
+                              why));
     };
     what.rows = 511;
-    expect_none();
-    what.rows = 0;
+    expect_none("the limit for a pass is 511");
     what.context = 500;
-    expect_none();
+    what.rows = 2048;
+    expect_none("all sequences together have at most 500");
+    what.rows = 0;
+    expect_none("all sequences together have at most 500");
+    what.context = 512;
+    EXPECT_EQ(plan_replica(model, what, cluster("t180.toml")).rows_to_cut, 512);
+    what.sequences = 4;
+    what.cache_tokens = 400;
+    expect_none("all sequences together have at most 400");
 }
 
 // Three ranks: one replica of two is better than three that cut nothing.
@@ -235,6 +245,8 @@ TEST(ReplicaPlan, PrefersReplicasThatCutPrompts) {
     what.context_parallel = true;
     what.replicas = 0;
     EXPECT_EQ(plan_replica(model, what, cluster("t180.toml", 3)).plan.teams.tensor, 2);
+    what.context = 500;  // too short to cut
+    EXPECT_EQ(plan_replica(model, what, cluster("t180.toml", 3)).plan.teams.tensor, 1);
     what.context_parallel = false;
     EXPECT_EQ(plan_replica(model, what, cluster("t180.toml", 3)).plan.teams.tensor, 1);
 }

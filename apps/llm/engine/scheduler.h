@@ -18,8 +18,8 @@
 // itself; only the last piece draws. Over P stages, the last one finishes n pieces of R tokens after the time
 // of n + P - 1 pieces. If a pass takes the time of its rows plus pass_rows, that is least for
 // R / n = sqrt(R * pass_rows / (P - 1)). So all pieces in a pass together get about that many rows, where R
-// counts the tokens of all prompts being read. With one lane they get all rows. With rows_to_cut, pieces
-// have at least that many if the tokens suffice.
+// counts the tokens of all prompts being read. With one lane they get all rows. With rows_to_cut, the
+// pieces in a pass have at least that many together if the tokens suffice.
 //
 // Pace. If the processor's pace is known, it decides
 // - r, the rows for few prompts beside g sequences: the most for which seconds(g + r) <= mixed_slowdown *

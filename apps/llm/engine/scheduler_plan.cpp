@@ -246,8 +246,10 @@ int Scheduler::rows_of_pieces(const std::vector<SequencePtr>& prompts) const {
     for (const SequencePtr& sequence : prompts) all += sequence->to_read;
     const double best = std::sqrt(all * settings_.pass_rows / (settings_.lanes - 1));
     double pieces = std::ceil(std::max({std::round(all / best), all / most, 1.0}));
-    if (settings_.rows_to_cut > 0 && all >= settings_.rows_to_cut)
-        pieces = std::min(pieces, std::floor(all / settings_.rows_to_cut));
+    if (settings_.rows_to_cut > 0) {
+        const double enough = settings_.rows_to_cut + kv_page_tokens - 1;  // pieces may end with a page
+        pieces = std::min(pieces, std::max(std::floor(all / enough), 1.0));
+    }
     return std::min(most, pages_for(static_cast<int>(std::ceil(all / pieces))) * kv_page_tokens);
 }
 

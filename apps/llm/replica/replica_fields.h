@@ -36,7 +36,8 @@ inline constexpr std::array kReplicaFields{
     ReplicaField{
         "rows", &ReplicaRequest::rows, 0, 65536, 0, false,
         "maximum number of tokens in a pass through the model; at least the number of sequences. 0: 512 "
-        "on cores; on GPUs up to 8,192, as many as memory and a second's work allow"},
+        "on cores; on GPUs up to 8,192, as many as memory and a second's work allow; at least as many as "
+        "context_parallel needs"},
     ReplicaField{
         "tensor", &ReplicaRequest::tensor, 0, 1024, 0, false,
         "ranks that share each layer (tensor parallelism); 0: as many as there are and the model can "

@@ -82,7 +82,8 @@ class ReplicaPlanner {
         std::optional<ReplicaPlan> best;     // of the plans for an open number of replicas
         std::optional<ReplicaPlan> largest;  // with the most ranks of those with too little room
         for (const int tensor : tensors()) {
-            if (tensor == 1 && request_.context_parallel && (best || largest)) break;  // nothing is cut
+            const auto cuts = [](const auto& wider) { return wider && wider->rows_to_cut > 0; };
+            if (tensor == 1 && (cuts(best) || cuts(largest))) break;  // one rank would cut nothing
             for (const int pipeline : pipelines(tensor)) {
                 std::optional<ReplicaPlan> each =
                     with(tensor, pipeline, std::max(request_.experts_on_host, 0));
@@ -252,27 +253,48 @@ class ReplicaPlanner {
         return out;
     }
 
-    // Takes enough rows for a pass that is cut if the request leaves them open.
+    // If a pass can have enough rows to be cut, and for the rows that end with a page, takes so many where
+    // the request leaves them open.
     void set_rows_to_cut(ReplicaPlan& plan) const {
-        const int ranks = plan.plan.teams.tensor;
-        if (!request_.context_parallel || ranks == 1) return;
-        const int least =
-            ranks * (layout_of(plan.plan) == WeightLayout::Gpu ? kGpuRowsToCut : kHostRowsToCut);
-        if (request_.rows == 0) plan.request.rows = std::max(plan.request.rows, rows_of_all(least));
-        if (plan.request.rows >= least) plan.rows_to_cut = least;
+        if (!request_.context_parallel || plan.plan.teams.tensor == 1) return;
+        const int least = least_rows_to_cut(plan);
+        if (most_rows_to_cut() < least) return;
+        plan.rows_to_cut = least;
+        if (request_.rows == 0)
+            plan.request.rows =
+                std::max(plan.request.rows, std::min(most_rows_to_cut(), least + kv_page_tokens));
+    }
+
+    static int least_rows_to_cut(const ReplicaPlan& plan) {
+        return plan.plan.teams.tensor *
+               (layout_of(plan.plan) == WeightLayout::Gpu ? kGpuRowsToCut : kHostRowsToCut);
+    }
+
+    // The most rows that a pass can have, by the request.
+    int most_rows_to_cut() const {
+        constexpr std::int64_t enough = 1 << 20;  // for any number of ranks
+        const int tokens = rows_of_all(std::min(enough, std::int64_t{request_.pages()} * kv_page_tokens));
+        return request_.rows > 0 ? std::min(request_.rows, tokens) : tokens;
     }
 
     // Why nothing is cut, or from how many rows on, for a request that wants prompts to be cut.
     void tell_of_cut(ReplicaPlan& plan) const {
-        if (plan.rows_to_cut > 0)
-            plan.plan.notes.push_back(fmt::format("passes of at least {} tokens are cut by tokens",
-                                                  count_text(std::int64_t{plan.rows_to_cut})));
-        else if (plan.plan.teams.tensor == 1)
-            plan.plan.warnings.emplace_back("prompts are not cut by tokens, because no ranks share layers");
-        else
-            plan.plan.warnings.push_back(fmt::format(
-                "prompts are not cut by tokens, because a pass has at most {}, too few for {} ranks",
-                count_text(std::int64_t{plan.request.rows}), plan.plan.teams.tensor));
+        const auto text = [](int rows) { return count_text(std::int64_t{rows}); };
+        if (plan.rows_to_cut > 0) {
+            plan.plan.notes.push_back(
+                fmt::format("passes of at least {} tokens are cut by tokens", text(plan.rows_to_cut)));
+            return;
+        }
+        const int ranks = plan.plan.teams.tensor, least = least_rows_to_cut(plan);
+        plan.plan.warnings.push_back(
+            ranks == 1
+                ? "prompts are not cut by tokens: no ranks share layers"
+                : fmt::format("prompts are not cut by tokens: {} ranks need passes of {} tokens, but {} {}",
+                              ranks, text(least),
+                              request_.rows > 0 && request_.rows < least
+                                  ? "the limit for a pass is"
+                                  : "all sequences together have at most",
+                              text(most_rows_to_cut())));
     }
 
     // The most rows that a pass may get.
@@ -295,9 +317,8 @@ class ReplicaPlanner {
         return plan;
     }
 
-    int rows_of_all(int most) const {  // no more than all sequences have together
-        return static_cast<int>(
-            std::min(std::int64_t{most}, std::int64_t{request_.sequences} * request_.context));
+    int rows_of_all(std::int64_t most) const {  // no more than all sequences have together
+        return static_cast<int>(std::min(most, std::int64_t{request_.sequences} * request_.context));
     }
 
     // Takes more rows for passes on GPUs if the request leaves them open.

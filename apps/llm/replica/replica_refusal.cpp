@@ -40,11 +40,10 @@ double largest_model(const ReplicaPlan& plan, const std::vector<double>& capacit
     return share > 0 ? share * static_cast<double>(weights.weights) / 1e9 : 0;
 }
 
-bool fits_without_whole_layers(const ReplicaPlan& plan, const ReplicaRoom& room,
-                               const std::vector<double>& capacities) {
-    std::vector<StageNeeds> stages = plan.stages;
-    for (StageNeeds& stage : stages) stage.whole_layers = 0;
-    return room.fits(stages, capacities);
+bool fits_without_whole_layers(ReplicaPlan plan, const ReplicaRoom& room) {
+    plan.rows_to_cut = 0;
+    room.cut(plan);
+    return room.fits(plan);
 }
 
 // Says why experts in host memory do not help; empty if the plan had no such choice.
@@ -72,7 +71,7 @@ void refuse(const ReplicaPlan& plan, const std::optional<ReplicaPlan>& all_on_ho
     const bool gpu = where.gpu >= 0;
     const auto bytes = [](auto count) { return bytes_text(static_cast<double>(count)); };
     std::vector<std::string> ways;
-    if (stage.whole_layers > 0 && fits_without_whole_layers(plan, room, capacities))
+    if (stage.whole_layers > 0 && fits_without_whole_layers(plan, room))
         ways.emplace_back("without --context-parallel on");
     if (const auto most = room.most_tokens(plan, room.tokens()) /
                           static_cast<std::uint64_t>(request.shrinks ? 1 : request.sequences);
