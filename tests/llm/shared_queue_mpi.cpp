@@ -136,7 +136,7 @@ TEST(SharedQueue, OneReplicaFailsAndTheOthersGoOn) {
             const Outcome failed = outcome_of(queue, bad);
             EXPECT_EQ(failed.finish, Finish::Failed);
             EXPECT_EQ(failed.error, fmt::format("rank {}: the GPU is lost", broken));
-            EXPECT_TRUE(queue.lost_any());  // known before the first client is told
+            EXPECT_TRUE(queue.lost_any());  // by the time a client hears of it
             const auto lost = static_cast<std::size_t>(broken);
             EXPECT_EQ(running[lost].ended.get_future().get().finish, Finish::Failed);
             EXPECT_EQ(queue.no_replica_left().has_value(), replicas == 1);

@@ -91,9 +91,6 @@ RmsNorm Decoder::add_rms_norm(FloatRows x, AddedRows delta, const float* weight,
 FloatRows Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta,
                              const BatchView& batch, const KvLayer& cache) {
     const int number = settings_.layer_begin + index;
-    const auto numbers = [](const std::unique_ptr<OpsMemory>& vector) {
-        return vector ? static_cast<const float*>(vector->data()) : nullptr;
-    };
     const auto finish = [&](FloatRows output, const std::unique_ptr<OpsMemory>& weight, Operation operation) {
         if (joint_ != nullptr) return;
         links_.all_reduce(output);
@@ -105,15 +102,15 @@ FloatRows Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRo
     const RmsNorm input =
         add_rms_norm(x, delta, numbers(layer.attention_norm), before_layer(number, index == 0 || predicts()));
     const HiddenRows attended = run_attention(layer, number, attention_input(input), batch, cache);
-    const bool adds = adds_at_once(layer.attention_output_norm) && ops_.adds(x.rows, *layer.o) &&
+    const bool adds = adds_at_once(layer.attention_output_norm) && ops_.adds(x.rows, *layer.matrices.o) &&
                       (!layer.o_adapters || !ops_.batch_invariant());
     const FloatRows sum = adds ? x : partial;
     if (adds)
-        ops_.add_matmul(attended, *layer.o, numbers(layer.o_bias), sum);
+        ops_.add_matmul(attended, *layer.matrices.o, numbers(layer.o_bias), sum);
     else if (joint_ != nullptr && !layer.o_adapters)
-        ops_.matmul_part(attended, *layer.o, JointPart::Attention, sum);
+        ops_.matmul_part(attended, *layer.matrices.o, JointPart::Attention, sum);
     else
-        ops_.matmul(attended, *layer.o, sum);
+        ops_.matmul(attended, *layer.matrices.o, sum);
     if (layer.o_adapters) ops_.add_adapters(attended, *layer.o_adapters, batch, sum);
     if (!adds) finish(sum, layer.attention_output_norm, Attention);
 
@@ -167,9 +164,6 @@ FloatRows Decoder::run_whole_layer(int index, FloatRows x, FloatRows delta, cons
                                    const BatchView& batch) {
     const Layer& layer = layers_[static_cast<std::size_t>(index)];
     const int number = settings_.layer_begin + index;
-    const auto numbers = [](const std::unique_ptr<OpsMemory>& vector) {
-        return vector ? static_cast<const float*>(vector->data()) : nullptr;
-    };
     const auto normed = [&](AddedRows added, const std::unique_ptr<OpsMemory>& weight, SentinelPlace place) {
         return RmsNorm{x, numbers(weight), stream_eps(), place, whole_->normed(x.rows), added};
     };
@@ -197,14 +191,9 @@ HiddenRows Decoder::run_attention(const Layer& layer, int number, const RmsNorm&
     const HiddenRows qkv =
         hidden(buffers_.qkv, rows,
                static_cast<std::int64_t>(layer.qkv.heads + 2 * layer.qkv.kv_heads) * layer.qkv.head_dim);
-    if (layer.latent) {
-        layer.latent->project(ops_, ops_.normed(normed), *latent_buffers_, {number, Latent}, qkv);
-    } else {
-        const WeightMatrix* const weights[] = {layer.q.get(), layer.k.get(), layer.v.get()};
-        ops_.norm_matmul(normed, weights, qkv);
-        if (layer.qkv_adapters) ops_.add_adapters(normed.out, *layer.qkv_adapters, batch, qkv);
-    }
-    const HiddenRows attended{layer.attended, rows, layer.o->columns()};
+    layer.matrices.project(ops_, normed, latent_buffers_.get(), {number, Latent}, qkv);
+    if (layer.qkv_adapters) ops_.add_adapters(normed.out, *layer.qkv_adapters, batch, qkv);
+    const HiddenRows attended{layer.attended, rows, layer.matrices.o->columns()};
     const std::size_t skipped =
         static_cast<std::size_t>(layer.attended_begin) * bytes_of(ops_.hidden_element());
     attend(layer, qkv, batch, cache,
@@ -219,10 +208,10 @@ void Decoder::attend(const Layer& layer, HiddenRows qkv, const BatchView& batch,
         ops_.sum_squares(qkv, layer.qkv, squares);
         links_.all_reduce(squares);
     }
-    if (!layer.latent) return ops_.attend(qkv, layer.qkv, batch, cache, layer.attention, out);
-    const HiddenRows latent = layer.latent->attended(*latent_buffers_, qkv.rows);
+    if (!layer.matrices.latent) return ops_.attend(qkv, layer.qkv, batch, cache, layer.attention, out);
+    const HiddenRows latent = layer.matrices.latent->attended(*latent_buffers_, qkv.rows);
     ops_.attend(qkv, layer.qkv, batch, cache, layer.attention, latent);
-    layer.latent->values(ops_, latent, out);
+    layer.matrices.latent->values(ops_, latent, out);
 }
 
 void Decoder::join_hidden(const Prediction& prediction, FloatRows x, const BatchView& batch) {

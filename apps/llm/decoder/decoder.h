@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "llm/decoder/attention_matrices.h"
 #include "llm/decoder/batch_buffer.h"
 #include "llm/decoder/decoder_links.h"
 #include "llm/decoder/feed_forward.h"
 #include "llm/decoder/kv_cache.h"
-#include "llm/decoder/latent_attention.h"
 #include "llm/decoder/page_store.h"
 #include "llm/decoder/rope_frequencies.h"
 #include "llm/decoder/state_fusion.h"
@@ -115,9 +115,7 @@ class Decoder {
         std::unique_ptr<OpsMemory> attention_norm, attention_output_norm, feed_forward_norm,
             feed_forward_output_norm;
         std::unique_ptr<OpsMemory> q_bias, k_bias, v_bias, o_bias, q_norm, k_norm, sinks;
-        std::unique_ptr<WeightMatrix> q, k, v;      // null with latent attention
-        std::unique_ptr<LatentProjections> latent;  // null without
-        std::unique_ptr<WeightMatrix> o;
+        AttentionMatrices matrices;
         std::unique_ptr<AdapterWeights> qkv_adapters, o_adapters;  // null: no adapter changes the matrices
         std::unique_ptr<FeedForwardPart> feed_forward;
         QkvSettings qkv;
@@ -232,6 +230,9 @@ class Decoder {
     FloatRows run_head(FloatRows x, FloatRows delta, const BatchView& batch, int layer);
     HiddenRows head_input(FloatRows x, FloatRows delta, const BatchView& batch, int layer);
     std::string clamp_advice(const SentinelPlace& place) const;
+    static const float* numbers(const std::unique_ptr<OpsMemory>& memory) {
+        return memory ? static_cast<const float*>(memory->data()) : nullptr;
+    }
     static HiddenRows hidden(const std::unique_ptr<OpsMemory>& memory, std::int64_t rows,
                              std::int64_t columns) {
         return {memory->data(), rows, columns};

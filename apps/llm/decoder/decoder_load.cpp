@@ -10,10 +10,6 @@
 namespace voltpile::llm {
 namespace {
 
-const float* numbers(const std::unique_ptr<OpsMemory>& memory) {
-    return memory ? static_cast<const float*>(memory->data()) : nullptr;
-}
-
 RankShare checked_share(const ModelSource& model, const DecoderSettings& settings) {
     const std::string obstacle = tensor_parallel_obstacle(model, settings.ranks);
     if (!obstacle.empty()) throw JobError("tensor parallelism: " + obstacle);
@@ -85,7 +81,6 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
 
 Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index, bool experts_on_host) {
     const ModelSource& model = loader.model();
-    const auto matrix = [&](const char* name) { return loader.matrix(model.layer_tensor(index, name)); };
     const auto vector = [&](const char* name) {
         return loader.vector_memory(model.layer_tensor(index, name));
     };
@@ -101,17 +96,10 @@ Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index, bool e
         layer.attention_output_norm = norm_of("post_attention_norm.weight");
         layer.feed_forward_output_norm = norm_of("post_ffw_norm.weight");
     }
-    if (config_.latent.kv_rank > 0) {
-        layer.latent = std::make_unique<LatentProjections>(loader, index);
-    } else {
-        layer.q = matrix("attn_q.weight");
-        layer.k = matrix("attn_k.weight");
-        layer.v = matrix("attn_v.weight");
-        WeightMatrix* const all[] = {layer.q.get(), layer.k.get(), layer.v.get()};
-        ops_.allow_integers(all, false);
+    layer.matrices = AttentionMatrices(loader, index);
+    if (config_.latent.kv_rank == 0)
         layer.qkv_adapters =
             load_adapters(loader, index, {"attn_q.weight", "attn_k.weight", "attn_v.weight"});
-    }
     if (config_.blocks.qkv_bias) {
         layer.q_bias = vector("attn_q.bias");
         layer.k_bias = vector("attn_k.bias");
@@ -121,9 +109,6 @@ Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index, bool e
         layer.q_norm = norm_of("attn_q_norm.weight");
         layer.k_norm = norm_of("attn_k_norm.weight");
     }
-    layer.o = matrix("attn_output.weight");
-    WeightMatrix* const output[] = {layer.o.get()};
-    ops_.allow_integers(output, false);
     layer.o_adapters = load_adapters(loader, index, {"attn_output.weight"});
     if (config_.blocks.output_bias) layer.o_bias = vector("attn_output.bias");
     if (config_.blocks.sinks) layer.sinks = vector("attn_sinks.weight");

@@ -1,7 +1,5 @@
 #include "llm/decoder/whole_layers.h"
 
-#include <utility>
-
 namespace voltpile::llm {
 WholeLayers::WholeLayers(const WeightLoader& loader, DecoderLinks& links, int rank, int ranks,
                          std::int64_t rows)
@@ -20,41 +18,18 @@ WholeLayers::WholeLayers(const WeightLoader& loader, DecoderLinks& links, int ra
 }
 
 void WholeLayers::load(const WeightLoader& loader, int layer) {
-    const auto matrix = [&](const char* name) {
-        return loader.matrix(loader.model().layer_tensor(layer, name));
-    };
-    Layer whole;
-    if (config_.latent.kv_rank > 0) {
-        whole.latent = std::make_unique<LatentProjections>(loader, layer);
-    } else {
-        whole.q = matrix("attn_q.weight");
-        whole.k = matrix("attn_k.weight");
-        whole.v = matrix("attn_v.weight");
-        WeightMatrix* const all[] = {whole.q.get(), whole.k.get(), whole.v.get()};
-        ops_.allow_integers(all, false);
-    }
-    whole.o = matrix("attn_output.weight");
-    WeightMatrix* const output[] = {whole.o.get()};
-    ops_.allow_integers(output, false);
-    whole.feed_forward = load_feed_forward(loader, layer);
-    layers_.push_back(std::move(whole));
+    layers_.push_back({AttentionMatrices(loader, layer), load_feed_forward(loader, layer)});
 }
 
 HiddenRows WholeLayers::project(int layer, const RmsNorm& input, std::int64_t rows, SentinelPlace place) {
-    const Layer& whole = at(layer);
     const HiddenRows qkv{qkv_->data(), input.out.rows,
                          (config_.heads + 2 * config_.kv_heads) * config_.head_dim};
-    if (whole.latent) {
-        whole.latent->project(ops_, ops_.normed(input), *latent_buffers_, place, qkv);
-    } else {
-        const WeightMatrix* const weights[] = {whole.q.get(), whole.k.get(), whole.v.get()};
-        ops_.norm_matmul(input, weights, qkv);
-    }
+    at(layer).attention.project(ops_, input, latent_buffers_.get(), place, qkv);
     return exchange_.to_heads(qkv, rows);
 }
 
 void WholeLayers::output(int layer, std::int64_t rows, FloatRows out) {
-    ops_.matmul(exchange_.to_rows(rows), *at(layer).o, out);
+    ops_.matmul(exchange_.to_rows(rows), *at(layer).attention.o, out);
 }
 
 void WholeLayers::feed_forward(int layer, const RmsNorm& input, const BatchView& batch, FloatRows out) const {

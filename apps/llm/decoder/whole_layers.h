@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
+#include "llm/decoder/attention_matrices.h"
 #include "llm/decoder/feed_forward.h"
 #include "llm/decoder/head_exchange.h"
-#include "llm/decoder/latent_attention.h"
 
 namespace voltpile::llm {
 
@@ -39,9 +39,7 @@ class WholeLayers {
 
   private:
     struct Layer {
-        std::unique_ptr<WeightMatrix> q, k, v;      // null with latent attention
-        std::unique_ptr<LatentProjections> latent;  // null without
-        std::unique_ptr<WeightMatrix> o;
+        AttentionMatrices attention;
         std::unique_ptr<FeedForwardPart> feed_forward;
     };
     const Layer& at(int layer) const { return layers_[static_cast<std::size_t>(layer)]; }

@@ -104,13 +104,24 @@ void PeerCommunicator::all_reduce(const void* in, void* out, std::int64_t count,
     run({Collective::AllReduce, m, count * size_of(type)}, stream.stream());
 }
 
+// bytes: of each rank's part.
+void PeerCommunicator::move_parts(Collective collective, const void* in, void* out, std::int64_t bytes,
+                                  StreamRef stream) {
+    constexpr int type = static_cast<int>(ElementType::Byte);
+    const PeerMessage m{static_cast<const char*>(in),
+                        static_cast<char*>(out),
+                        0,
+                        0,
+                        static_cast<std::size_t>(bytes),
+                        type,
+                        0};
+    run({collective, m, bytes}, stream.stream());
+}
+
 void PeerCommunicator::all_gather(const void* in, void* out, std::int64_t count, ElementType type,
                                   StreamRef stream) {
     if (!group_.begin(count)) return;
-    const std::int64_t bytes = count * size_of(type);
-    PeerMessage m{static_cast<const char*>(in),    static_cast<char*>(out), 0, 0,
-                  static_cast<std::size_t>(bytes), static_cast<int>(type),  0};
-    run({Collective::AllGather, m, bytes}, stream.stream());
+    move_parts(Collective::AllGather, in, out, count * size_of(type), stream);
 }
 
 void PeerCommunicator::reduce_scatter(const void* in, void* out, std::int64_t count, ElementType type,
@@ -126,10 +137,7 @@ void PeerCommunicator::reduce_scatter(const void* in, void* out, std::int64_t co
 void PeerCommunicator::all_to_all(const void* in, void* out, std::int64_t count, ElementType type,
                                   StreamRef stream) {
     if (!group_.begin(count)) return;
-    const std::int64_t bytes = count * size_of(type);
-    PeerMessage m{static_cast<const char*>(in),    static_cast<char*>(out), 0, 0,
-                  static_cast<std::size_t>(bytes), static_cast<int>(type),  0};
-    run({Collective::AllToAll, m, bytes}, stream.stream());
+    move_parts(Collective::AllToAll, in, out, count * size_of(type), stream);
 }
 
 void PeerCommunicator::broadcast(const void* in, void* out, std::int64_t count, ElementType type, int root,

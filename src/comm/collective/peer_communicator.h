@@ -63,6 +63,7 @@ class PeerCommunicator final : public StreamCommunicator {
         std::int64_t bytes;   // of each rank's part, or of the whole
     };
     void run(const Call& call, const Stream& stream);
+    void move_parts(Collective collective, const void* in, void* out, std::int64_t bytes, StreamRef stream);
     [[noreturn]] void give_up(const std::string& why);
 
     CollectiveGroup group_;

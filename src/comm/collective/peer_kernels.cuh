@@ -66,18 +66,24 @@ struct TwoShotKernel {
     }
 };
 
+// Sends each rank its part, and waits for those of all others.
+template <int N, class Wire>
+__device__ void exchange_parts(Wire& wire, const PeerMessage& m, unsigned steps) {
+    for (unsigned s = wire.first(); s < steps; s += wire.stride()) {
+#pragma unroll
+        for (int p = 1; p < N; ++p)
+            if (p < wire.size())
+                wire.push(p, 0, s, wire.load(m.in + wire.rank_behind(p) * m.stride, m.bytes, s));
+    }
+    wire.signal(0);
+    wire.wait(0);
+}
+
 struct ReduceScatterKernel {
     template <int N, class Wire>
     __device__ static void run(Wire& wire, const PeerMessage& m) {
         const unsigned steps = Wire::steps(m.bytes);
-        for (unsigned s = wire.first(); s < steps; s += wire.stride()) {
-#pragma unroll
-            for (int p = 1; p < N; ++p)
-                if (p < wire.size())
-                    wire.push(p, 0, s, wire.load(m.in + wire.rank_behind(p) * m.stride, m.bytes, s));
-        }
-        wire.signal(0);
-        wire.wait(0);
+        exchange_parts<N>(wire, m, steps);
         const char* own = m.in + wire.rank() * m.stride;
         for (unsigned s = wire.first(); s < steps; s += wire.stride()) {
             typename Wire::Piece got[N];
@@ -92,14 +98,7 @@ struct AllToAllKernel {
     template <int N, class Wire>
     __device__ static void run(Wire& wire, const PeerMessage& m) {
         const unsigned steps = Wire::steps(m.bytes);
-        for (unsigned s = wire.first(); s < steps; s += wire.stride()) {
-#pragma unroll
-            for (int p = 1; p < N; ++p)
-                if (p < wire.size())
-                    wire.push(p, 0, s, wire.load(m.in + wire.rank_behind(p) * m.stride, m.bytes, s));
-        }
-        wire.signal(0);
-        wire.wait(0);
+        exchange_parts<N>(wire, m, steps);
         const char* own = m.in + wire.rank() * m.stride;
         for (unsigned s = wire.first(); s < steps; s += wire.stride()) {
             typename Wire::Piece got[N];
