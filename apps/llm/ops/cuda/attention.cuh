@@ -5,6 +5,7 @@
 #include "llm/ops/cuda/attention.h"
 #include "llm/ops/cuda/half.cuh"
 #include "llm/ops/cuda/kv_element.cuh"
+#include "llm/ops/cuda/rotate_blocks.cuh"
 #include "llm/ops/cuda/unit_words.cuh"
 
 namespace voltpile::llm {
@@ -164,10 +165,21 @@ struct JoinedColumn {
         sum = join_value(sum, value, factors);
     }
 };
+__device__ inline float joined_number(const AttentionArgs& a, int head, const JoinedColumn& joined) {
+    return __fdiv_rn(joined.sum, denominator(a, head, joined.all));
+}
 __device__ inline void store_joined(const AttentionArgs& a, int row, int head, int d,
                                     const JoinedColumn& joined) {
-    out_head(a, row, head)[d] =
-        limited_half(__fdiv_rn(joined.sum, denominator(a, head, joined.all)), a.limit);
+    out_head(a, row, head)[d] = limited_half(joined_number(a, head, joined), a.limit);
+}
+
+// Writes the numbers number(d) of a head of at most `width` numbers of a row, rounded and then rotated as
+// a.rotation says. A warp calls it.
+template <int width, class Numbers>
+__device__ inline void store_rotated(const AttentionArgs& a, int row, int head, const Numbers& number) {
+    rotate_half_head<width / 32>(
+        a.head_dim, a.rotation, a.limit, [&](int d) { return limited_half(number(d), a.limit); },
+        out_head(a, row, head));
 }
 
 // The partial result of a row and head over a split or span, as floats: the largest score, the sum of

@@ -24,6 +24,9 @@ struct AttentionArgs {
     float soft_cap = 0;               // see AttentionSettings; only the plain kernel has it
     const float* sinks = nullptr;     // see AttentionSettings
     float limit = half_limit(false);  // applied to the output
+    // So many numbers of a head of the output are rotated together, see KvElement, by the kernels of single
+    // rows. 1: they are left as they are.
+    int rotation = 1;
     int window = 0;
     BatchView batch;
     float* scratch = nullptr;

@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
     if (joins_in_clusters<element> && shape.clusters)
         join_in_cluster<width>(a, place, tiles);
     else
-        write_results<width>(a, place, tiles);
+        write_results<width, element>(a, place, tiles);
 }
 
 // Few blocks work on one split each, and take as long as one of them: blocks then have fewer heads. More

@@ -5,6 +5,8 @@ namespace voltpile::llm {
 
 namespace {
 
+constexpr int most_columns = 128;  // of a head that tensor_cores_take()
+
 // Joins column d of a row over the parts [begin, end) of a sequence; spans: they are whole spans, otherwise
 // splits, and those of a span are joined in order, and then the spans. parts: part_of() part 0. As many parts
 // as a span has splits are loaded at once.
@@ -35,8 +37,8 @@ __device__ JoinedColumn join_parts_of(const float* parts, int size, int begin, i
 }
 
 // Grid: (heads, sequences from first_sequence on), one thread per column of a head. Rows with one part
-// already have their result.
-template <bool spans>
+// already have their result. rotates: as a.rotation says.
+template <bool spans, bool rotates>
 __global__ void join_parts(const AttentionArgs a, int first_sequence) {
     begin_after_earlier_kernels();
     const int sequence = first_sequence + static_cast<int>(blockIdx.y);
@@ -46,10 +48,20 @@ __global__ void join_parts(const AttentionArgs a, int first_sequence) {
     const int position = a.batch.position[row];
     const int begin = first_position(a, position) / tokens, end = position / tokens + 1;
     const int head = static_cast<int>(blockIdx.x), d = static_cast<int>(threadIdx.x);
-    if (end - begin == 1 || d >= a.head_dim) return;
+    if (end - begin == 1 || (!rotates && d >= a.head_dim)) return;
     const int count = (a.batch.max_context + tokens - 1) / tokens;
     const float* parts = part_of(a, static_cast<int>(blockIdx.y), head, 0, count);
-    store_joined(a, row, head, d, join_parts_of<spans>(parts, part_floats(a.head_dim), begin, end, d));
+    JoinedColumn joined;
+    if (!rotates || d < a.head_dim)
+        joined = join_parts_of<spans>(parts, part_floats(a.head_dim), begin, end, d);
+    if constexpr (rotates) {
+        __shared__ float numbers[most_columns];
+        numbers[d] = joined_number(a, head, joined);
+        __syncthreads();
+        if (d < 32) store_rotated<most_columns>(a, row, head, [&](int i) { return numbers[i]; });
+    } else {
+        store_joined(a, row, head, d, joined);
+    }
 }
 
 // The same for the rows of prompts and their spans. Grid: (heads, rows from first_row on).
@@ -79,7 +91,9 @@ int threads_of(const AttentionArgs& args) {
 
 void launch_join_parts(const AttentionArgs& args, int splits_each, int first, int sequences,
                        const Stream& stream) {
-    const auto kernel = splits_each == 1 ? join_parts<false> : join_parts<true>;
+    const bool spans = splits_each > 1;
+    const auto kernel = args.rotation > 1 ? (spans ? join_parts<true, true> : join_parts<false, true>)
+                                          : (spans ? join_parts<true, false> : join_parts<false, false>);
     launch_early("joining the parts of attention", kernel, {args.heads, threads_of(args), 0, sequences},
                  stream, args, first);
 }

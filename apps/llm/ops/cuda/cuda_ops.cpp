@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "comm/collective/graph.h"
@@ -306,7 +307,6 @@ class CudaOps final : public CudaRowOps {
     AttentionArgs attention_args(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                                  const KvLayer& cache, const AttentionSettings& attention, HiddenRows out);
     void check_attention(const AttentionArgs& args) const;
-    void attend_to_cache(const AttentionArgs& args, int rope_dims);
     void prompt_attention(const AttentionArgs& args);
     void clear_sentinel() {
         cuda_check(cudaMemsetAsync(sentinel_.data(), 0xff, sentinel_.bytes(), stream_.get()),
@@ -382,19 +382,22 @@ void CudaOps::check_attention(const AttentionArgs& args) const {
 void CudaOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,
                         const KvLayer& cache, const AttentionSettings& attention, HiddenRows out) {
     if (batch.rows == 0) return;
-    const AttentionArgs args = attention_args(qkv, settings, batch, cache, attention, out);
-    attend_to_cache(args, settings.rope_dims);
-    launch_rotate_heads(args.out, batch.rows, args.out_columns, args.heads, args.head_dim,
-                        rotation_of(settings, cache), limit_, stream_);
-}
-
-void CudaOps::attend_to_cache(const AttentionArgs& args, int rope_dims) {
-    if (!batch_invariant_ && takes_latent_attention(args, rope_dims))
-        return launch_latent_attention(args, scratch_.size(), info_.multiprocessors, stream_);
-    if (!tensor_cores_take(args.head_dim) || args.soft_cap > 0) return launch_plain_attention(args, stream_);
-    check_attention(args);
-    if (args.batch.max_new > 1) prompt_attention(args);
-    launch_decode_attention(args, nullptr, scratch_.size(), stream_);
+    AttentionArgs args = attention_args(qkv, settings, batch, cache, attention, out);
+    int rotation = rotation_of(settings, cache);
+    if (!batch_invariant_ && takes_latent_attention(args, settings.rope_dims)) {
+        launch_latent_attention(args, scratch_.size(), info_.multiprocessors, stream_);
+    } else if (!tensor_cores_take(args.head_dim) || args.soft_cap > 0) {
+        launch_plain_attention(args, stream_);
+    } else {
+        check_attention(args);
+        if (batch.max_new > 1)
+            prompt_attention(args);
+        else
+            args.rotation = std::exchange(rotation, 1);
+        launch_decode_attention(args, nullptr, scratch_.size(), stream_);
+    }
+    launch_rotate_heads(args.out, batch.rows, args.out_columns, args.heads, args.head_dim, rotation, limit_,
+                        stream_);
 }
 
 void CudaOps::attend(HiddenRows qkv, const QkvSettings& settings, const BatchView& batch,

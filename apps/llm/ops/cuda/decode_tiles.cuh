@@ -209,10 +209,19 @@ class ValueSums {
 };
 
 // Writes the results of a block's heads, or its part of them. results: the sums of values.
-template <int width>
+template <int width, KvElement element>
 __device__ inline void write_results(const AttentionArgs& a, const DecodePlace& place,
                                      const SplitTiles<width>& tiles) {
     const bool only = place.first == first_position(a, place.position) && place.last == place.position;
+    if (element != KvElement::F16 && only && a.rotation > 1) {
+        for (int h = static_cast<int>(threadIdx.x) / 32; h < place.heads; h += attention_threads / 32) {
+            const int head = place.first_head + h;
+            const float divisor = denominator(a, head, tiles.all[h]);
+            store_rotated<width>(a, place.row, head,
+                                 [&](int d) { return __fdiv_rn(tiles.score[h][d], divisor); });
+        }
+        return;
+    }
     for (int i = static_cast<int>(threadIdx.x); i < place.heads * width; i += attention_threads) {
         const int h = i / width, d = i % width, head = place.first_head + h;
         if (d >= a.head_dim) continue;

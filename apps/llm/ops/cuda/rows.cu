@@ -108,37 +108,45 @@ __global__ void add_rows(const float* x, const float* bias, int columns, float* 
 
 constexpr int rope_warps = 4, most_numbers_of_lane = 32;
 
-// Quantizes a head as KvElement::I8. All lanes of the warp call it.
-__device__ void quantize_to_i8(float* v, int dim, float limit, std::int8_t* to, float* scale) {
+// Quantizes a head as KvElement::I8. All lanes of the warp call it; x as for rotate_blocks().
+template <int each>
+__device__ void quantize_to_i8(float (&x)[each], int dim, float limit, std::int8_t* to, float* scale) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     float largest = 0;
     bool finite = true;
-    for (int i = lane; i < dim; i += 32) {
-        v[i] = limited(v[i], limit);
-        largest = fmaxf(largest, fabsf(v[i]));
-        finite = finite && isfinite(v[i]);
+#pragma unroll
+    for (int i = 0; i < each; ++i) {
+        x[i] = limited(x[i], limit);
+        largest = fmaxf(largest, fabsf(x[i]));
+        finite = finite && isfinite(x[i]);
     }
     for (int offset = 16; offset > 0; offset /= 2)
         largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, offset));
     finite = __all_sync(0xffffffffu, finite);
     const float step = largest / 127.0f;
     const bool any = finite && step > 0;
-    for (int i = lane; i < dim; i += 32) {
-        const float q = any ? fminf(fmaxf(__fdiv_rn(v[i], step), -127.0f), 127.0f) : 0.0f;
-        to[i] = static_cast<std::int8_t>(__float2int_rn(q));
+#pragma unroll
+    for (int i = 0; i < each; ++i) {
+        const float q = any ? fminf(fmaxf(__fdiv_rn(x[i], step), -127.0f), 127.0f) : 0.0f;
+        if (lane + 32 * i < dim) to[lane + 32 * i] = static_cast<std::int8_t>(__float2int_rn(q));
     }
     if (lane == 0) *scale = finite ? step : NAN;
 }
 
 constexpr float largest_half = half_limit(true);
 
-// Quantizes a head as KvElement::I4. All lanes of the warp call it, one for each number of a group.
-__device__ void quantize_to_i4(const float* v, int dim, float limit, std::uint8_t* codes, __half2* scales) {
+// Quantizes a head as KvElement::I4. All lanes of the warp call it, one for each number of a group; numbers
+// as for rotate_blocks().
+template <int each>
+__device__ void quantize_to_i4(const float (&numbers)[each], int dim, float limit, std::uint8_t* codes,
+                               __half2* scales) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     static_assert(kKvGroup == 32);
-    for (int begin = 0; begin < dim; begin += 32, codes += kKvGroupBytes, ++scales) {
-        const bool inside = begin + lane < dim;
-        const float x = inside ? limited(v[begin + lane], limit) : 0.0f;
+#pragma unroll
+    for (int group = 0; group < each; ++group, codes += kKvGroupBytes, ++scales) {
+        if (32 * group >= dim) break;
+        const bool inside = 32 * group + lane < dim;
+        const float x = limited(numbers[group], limit);
         float smallest = inside ? x : INFINITY, largest = inside ? x : -INFINITY;
         for (int offset = 16; offset > 0; offset /= 2) {
             smallest = fminf(smallest, __shfl_xor_sync(0xffffffffu, smallest, offset));
@@ -184,39 +192,53 @@ __global__ void __launch_bounds__(32 * rope_warps)
     PreparedHead<each> prepared;
     prepared.load(mine, s, kind);
     prepared.finish(s, kind, row, limit, turns, v);
-    if constexpr (element != KvElement::F16) rotate_blocks(v, dim, order);
+    float x[each];
+#pragma unroll
+    for (int i = 0; i < each; ++i) x[i] = lane + 32 * i < dim ? v[lane + 32 * i] : 0.0f;
+    if constexpr (element != KvElement::F16) rotate_blocks(x, order);
     const std::int64_t token = is_query ? 0 : token_in_cache(batch, sequence, position, s.kv_heads, kv_head);
     void* const all = is_key ? cache.keys : cache.values;
     if (element != KvElement::F16 && !is_query) {
         void* const scales = is_key ? cache.key_scales : cache.value_scales;
         if constexpr (element == KvElement::I8) {
-            quantize_to_i8(v, dim, limit, static_cast<std::int8_t*>(all) + token * dim,
+            quantize_to_i8(x, dim, limit, static_cast<std::int8_t*>(all) + token * dim,
                            static_cast<float*>(scales) + token);
         } else {
             const std::int64_t group = token * groups_of_head(dim);
-            quantize_to_i4(v, dim, limit, static_cast<std::uint8_t*>(all) + group * kKvGroupBytes,
+            quantize_to_i4(x, dim, limit, static_cast<std::uint8_t*>(all) + group * kKvGroupBytes,
                            static_cast<__half2*>(scales) + group);
         }
         return;
     }
     __half* to = is_query ? mine : static_cast<__half*>(all) + token * dim;
-    for (int i = lane; i < dim; i += 32) to[i] = limited_half(v[i], limit);
+#pragma unroll
+    for (int i = 0; i < each; ++i)
+        if (lane + 32 * i < dim) to[lane + 32 * i] = limited_half(x[i], limit);
 }
 
-// One warp per head of a row. Shared memory: dim floats for each warp.
+// One warp per head of a row. Heads have at most 32 * each numbers.
+template <int each>
 __global__ void __launch_bounds__(32 * rope_warps)
     rotate_heads(__half* rows, int columns, int heads, int dim, int order, float limit) {
-    extern __shared__ float numbers[];
     begin_after_earlier_kernels();
-    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
     const int head = static_cast<int>(blockIdx.y) * rope_warps + warp;
     if (head >= heads) return;
     __half* const mine = rows + static_cast<std::int64_t>(blockIdx.x) * columns + head * dim;
-    float* const v = numbers + warp * dim;
-    for (int i = lane; i < dim; i += 32) v[i] = __half2float(mine[i]);
-    __syncwarp();
-    rotate_blocks(v, dim, order);
-    for (int i = lane; i < dim; i += 32) mine[i] = limited_half(v[i], limit);
+    rotate_half_head<each>(
+        dim, order, limit, [&](int d) { return mine[d]; }, mine);
+}
+
+// Calls `call` with how many numbers of a head a lane has, as a compile-time constant: 32 times as many are
+// at least head_dim.
+template <class Call>
+void with_numbers_of_lane(int head_dim, const Call& call) {
+    if (head_dim <= 128)
+        call(std::integral_constant<int, 4>());
+    else if (head_dim <= 256)
+        call(std::integral_constant<int, 8>());
+    else
+        call(std::integral_constant<int, most_numbers_of_lane>());
 }
 
 }  // namespace
@@ -262,28 +284,23 @@ void launch_rope_and_store(void* qkv, const QkvSettings& settings, const BatchVi
     const std::size_t shared =
         static_cast<std::size_t>(settings.rope_dims + rope_warps * settings.head_dim) * sizeof(float);
     with_element(cache.element, [&](auto element) {
-        const auto start = [&](auto kernel) {
-            launch_early("RoPE", kernel,
+        with_numbers_of_lane(settings.head_dim, [&](auto each) {
+            launch_early("RoPE", rope_and_store<element, each>,
                          {batch.rows, 32 * rope_warps, shared, (heads + rope_warps - 1) / rope_warps}, stream,
                          static_cast<__half*>(qkv), settings, batch, cache, rotation_of(settings, cache),
                          limit);
-        };
-        if (settings.head_dim <= 128)
-            start(rope_and_store<element, 4>);
-        else if (settings.head_dim <= 256)
-            start(rope_and_store<element, 8>);
-        else
-            start(rope_and_store<element, most_numbers_of_lane>);
+        });
     });
 }
 
 void launch_rotate_heads(void* rows, int count, int columns, int heads, int head_dim, int order, float limit,
                          const Stream& stream) {
     if (count == 0 || order == 1) return;
-    const std::size_t shared = static_cast<std::size_t>(rope_warps * head_dim) * sizeof(float);
-    launch_early("rotation of heads", rotate_heads,
-                 {count, 32 * rope_warps, shared, (heads + rope_warps - 1) / rope_warps}, stream,
-                 static_cast<__half*>(rows), columns, heads, head_dim, order, limit);
+    with_numbers_of_lane(head_dim, [&](auto each) {
+        launch_early("rotation of heads", rotate_heads<each>,
+                     {count, 32 * rope_warps, 0, (heads + rope_warps - 1) / rope_warps}, stream,
+                     static_cast<__half*>(rows), columns, heads, head_dim, order, limit);
+    });
 }
 
 }  // namespace voltpile::llm
