@@ -190,7 +190,7 @@ TEST(ReplicaPlan, KeepsWholeLayersToCutPromptsByTokens) {
     EXPECT_EQ(plan.stages.front().weights, without.weights);
     EXPECT_NEAR(static_cast<double>(plan.stages.front().whole_layers), 6.98e9 / 32 * 34, 0.02e9);
     EXPECT_EQ(without.whole_layers, 0U);
-    EXPECT_EQ(plan.rows_to_cut, 4 * 256);
+    EXPECT_EQ(plan.rows_to_cut, 4 * 512);
     EXPECT_GE(plan.request.rows, plan.rows_to_cut);
     // 49 GB of layers: on 12 GPUs with 16 GB, six stages of two; on four, two stages of two have no room.
     const SyntheticModel large("llama-3-70b", "q5_k_m");
