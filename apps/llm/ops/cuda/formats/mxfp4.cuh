@@ -26,8 +26,11 @@ __device__ inline float half_of_exponent(std::uint32_t e) {
     return __uint_as_float(e < 2 ? 0x00200000u << e : (e - 1) << 23);
 }
 
+// Twice the weights, plus 16: so all levels are positive bytes, whose sign prmt repeats, as 0, for a selector
+// with its high bit set.
 template <>
 struct Units<WeightFormat::MXFP4> : NibbleUnits {
+    static constexpr int zero = 16;
     struct Raw {
         uint4 quants[4];
         std::uint32_t exponents;
@@ -39,7 +42,9 @@ struct Units<WeightFormat::MXFP4> : NibbleUnits {
         return raw;
     }
     __device__ static int quants(const Raw& raw, int j, int n, int i) {
-        return static_cast<int>(mxfp4_values(codes_of(raw.quants[j], n, i)));
+        const std::uint32_t codes = word(raw.quants[j], i), others = codes ^ 0x88888888u;
+        return static_cast<int>(bytes_or_signs(0x13121110u, 0x1c181614u, codes >> (16 * n)) |
+                                bytes_or_signs(0x0d0e0f10u, 0x04080a0cu, others >> (16 * n)));
     }
     __device__ static float scale(const Raw& raw, int j, int) {
         return half_of_exponent(byte_of(raw.exponents, j));
