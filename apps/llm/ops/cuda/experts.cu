@@ -12,28 +12,13 @@ namespace {
 int items_in(const ExpertArgs& args) {
     return groups_of(args.matrix[0].first.rows) * args.rows * (args.gated ? args.routing.used : 1);
 }
-int blocks_at_once(int multiprocessors) {
-    return multiprocessors * matvec_blocks_per_multiprocessor;
-}
 
 }  // namespace
 
 int expert_matvec_split(const ExpertArgs& args, int multiprocessors) {
     const DeviceMatrix& w = args.matrix[0].first;
     const int steps = (w.columns / unit_weights(w.format) + 31) / 32 * (args.gated ? 2 : args.routing.used);
-    const int blocks = blocks_at_once(multiprocessors);
-    int best = 1;
-    std::int64_t best_time = 0;
-    for (int split = 1; split <= 8 && split <= steps; split *= 2) {
-        const int slots = 8 / split, sets = (items_in(args) + slots - 1) / slots;
-        const std::int64_t time =
-            static_cast<std::int64_t>((sets + blocks - 1) / blocks) * ((steps + split - 1) / split);
-        if (split == 1 || time < best_time) {
-            best = split;
-            best_time = time;
-        }
-    }
-    return best;
+    return best_split(items_in(args), steps, multiprocessors);
 }
 
 std::size_t expert_matvec_scratch_bytes(const ExpertArgs& args) {
@@ -42,8 +27,8 @@ std::size_t expert_matvec_scratch_bytes(const ExpertArgs& args) {
 }
 
 void launch_expert_matvec(const ExpertArgs& args, int multiprocessors, const Stream& stream) {
-    const int slots = 8 / args.split;
-    const int blocks = min((items_in(args) + slots - 1) / slots, blocks_at_once(multiprocessors));
+    const int blocks =
+        min(static_cast<int>(matvec_sets(items_in(args), args.split)), most_matvec_blocks(multiprocessors));
     with_format(args.matrix[0].first.format,
                 [&](auto format) { launch_expert_matvec_of<format.value>(args, blocks, stream); });
 }

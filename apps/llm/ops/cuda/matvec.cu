@@ -41,9 +41,6 @@ __global__ void __launch_bounds__(256)
 int groups_in(const MatmulArgs& args) {
     return args.first_group[args.gated ? 1 : args.matrices];
 }
-int most_blocks(int multiprocessors) {
-    return multiprocessors * matvec_blocks_per_multiprocessor;
-}
 
 }  // namespace
 
@@ -67,19 +64,7 @@ bool norms_in_product(WeightFormat format, int rows, int columns) {
 
 int matvec_split(const MatmulArgs& args, int multiprocessors) {
     const int chunks = (args.matrix[0].columns / unit_weights(args.matrix[0].format) + 31) / 32;
-    int best = 1;
-    std::int64_t best_time = 0;
-    for (int split = 1; split <= 8 && split <= max(1, chunks); split *= 2) {
-        const int slots = 8 / split, sets = (groups_in(args) + slots - 1) / slots;
-        const int blocks = most_blocks(multiprocessors);
-        const std::int64_t time =
-            static_cast<std::int64_t>((sets + blocks - 1) / blocks) * ((chunks + split - 1) / split);
-        if (split == 1 || time < best_time) {
-            best = split;
-            best_time = time;
-        }
-    }
-    return best;
+    return best_split(groups_in(args), chunks, multiprocessors);
 }
 
 std::size_t matvec_scratch_bytes(const MatmulArgs& args) {
@@ -94,8 +79,8 @@ bool prepares_x(const MatmulArgs& args) {
 }
 
 int matvec_blocks(const MatmulArgs& args, int multiprocessors) {
-    const int slots = 8 / args.split;
-    return min((groups_in(args) + slots - 1) / slots, most_blocks(multiprocessors));
+    return min(static_cast<int>(matvec_sets(groups_in(args), args.split)),
+               most_matvec_blocks(multiprocessors));
 }
 
 void launch_matvec(const MatmulArgs& args, int multiprocessors, const Stream& stream) {

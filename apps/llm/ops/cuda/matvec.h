@@ -5,11 +5,11 @@
 #include "llm/ops/cuda/grids/table.cuh"
 #include "llm/ops/cuda/matmul.h"
 #include "llm/ops/cuda/quantize.cuh"
+#include "llm/ops/cuda/warp_split.h"
 
 namespace voltpile::llm {
 
-constexpr int matvec_threads = 256;
-constexpr int matvec_blocks_per_multiprocessor = 2;
+constexpr int matvec_threads = 32 * matvec_warps;
 
 // Writes x, with args.norm if there is one, as fixed point (quantize.cuh) to args.scratch: padded_rows rows.
 void launch_quantize(const MatmulArgs& args, int padded_rows, const Stream& stream);
