@@ -24,8 +24,8 @@ struct AttentionArgs {
     float soft_cap = 0;               // see AttentionSettings; only the plain kernel has it
     const float* sinks = nullptr;     // see AttentionSettings
     float limit = half_limit(false);  // applied to the output
-    // So many numbers of a head of the output are rotated together, see KvElement, by the kernels of single
-    // rows. 1: they are left as they are.
+    // Kernels of single rows with a quantized cache rotate blocks of this many numbers of each head of the
+    // output, see KvElement. 1: no rotation.
     int rotation = 1;
     int window = 0;
     BatchView batch;
@@ -85,9 +85,10 @@ constexpr bool warpgroups_take(const AttentionArgs& args) {
 }
 bool prepares_heads(const AttentionArgs& args, const QkvSettings& settings);
 // Returns whether the tensor core kernels support this head_dim.
+constexpr int most_head_dim = 128;  // that they support
 constexpr bool tensor_cores_take(int head_dim) {
     return head_dim == 16 || head_dim == 32 || head_dim == 64 || head_dim == 80 || head_dim == 96 ||
-           head_dim == 128;
+           head_dim == most_head_dim;
 }
 
 }  // namespace voltpile::llm

@@ -5,8 +5,6 @@ namespace voltpile::llm {
 
 namespace {
 
-constexpr int most_columns = 128;  // of a head that tensor_cores_take()
-
 // Joins column d of a row over the parts [begin, end) of a sequence; spans: they are whole spans, otherwise
 // splits, and those of a span are joined in order, and then the spans. parts: part_of() part 0. As many parts
 // as a span has splits are loaded at once.
@@ -55,10 +53,10 @@ __global__ void join_parts(const AttentionArgs a, int first_sequence) {
     if (!rotates || d < a.head_dim)
         joined = join_parts_of<spans>(parts, part_floats(a.head_dim), begin, end, d);
     if constexpr (rotates) {
-        __shared__ float numbers[most_columns];
+        __shared__ float numbers[most_head_dim];
         numbers[d] = joined_number(a, head, joined);
         __syncthreads();
-        if (d < 32) store_rotated<most_columns>(a, row, head, [&](int i) { return numbers[i]; });
+        if (d < 32) store_rotated<most_head_dim>(a, row, head, [&](int i) { return numbers[i]; });
     } else {
         store_joined(a, row, head, d, joined);
     }

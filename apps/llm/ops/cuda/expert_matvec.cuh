@@ -106,12 +106,12 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
     using Product = UnitProduct<format>;
     constexpr int depth = 2, sums = gated ? 2 : 1, values = 4 * sums;
     __shared__ ExpertPairs pairs;
-    __shared__ float partial[2][8][values];
+    __shared__ float partial[2][matvec_warps][values];
     extern __shared__ __align__(16) std::uint8_t shared_x[];
 
     const Routing& routing = args.routing;
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    const int split = args.split, member = warp % split, slot = warp / split, slots = 8 / split;
+    const int split = args.split, member = warp % split, slot = warp / split, slots = matvec_warps / split;
     const int columns = args.matrix[0].first.columns, outputs = args.matrix[0].first.rows;
     const int units = columns / Product::weights;
     const int chunks = (units + 31) / 32;

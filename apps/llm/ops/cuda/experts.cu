@@ -18,7 +18,7 @@ int items_in(const ExpertArgs& args) {
 int expert_matvec_split(const ExpertArgs& args, int multiprocessors) {
     const DeviceMatrix& w = args.matrix[0].first;
     const int steps = (w.columns / unit_weights(w.format) + 31) / 32 * (args.gated ? 2 : args.routing.used);
-    return best_split(items_in(args), steps, multiprocessors);
+    return best_split(items_in(args), steps, 1, multiprocessors);
 }
 
 std::size_t expert_matvec_scratch_bytes(const ExpertArgs& args) {

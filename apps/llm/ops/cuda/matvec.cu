@@ -64,7 +64,7 @@ bool norms_in_product(WeightFormat format, int rows, int columns) {
 
 int matvec_split(const MatmulArgs& args, int multiprocessors) {
     const int chunks = (args.matrix[0].columns / unit_weights(args.matrix[0].format) + 31) / 32;
-    return best_split(groups_in(args), chunks, multiprocessors);
+    return best_split(groups_in(args), chunks, args.gated ? 2 : 1, multiprocessors);
 }
 
 std::size_t matvec_scratch_bytes(const MatmulArgs& args) {

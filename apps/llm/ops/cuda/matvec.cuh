@@ -23,11 +23,11 @@ __device__ __forceinline__ void add_product(float* sum, float product, const flo
     if (bias != nullptr) atomicAdd(sum, bias[output]);
 }
 
-// Returns the sum of the parts of `split` warps, at most 8, in their order.
+// Returns the sum of the parts of `split` warps in their order.
 __device__ __forceinline__ float sum_of_split(const float* parts, int stride, int split) {
     float sum = 0;
 #pragma unroll
-    for (int s = 0; s < 8; ++s)
+    for (int s = 0; s < matvec_warps; ++s)
         if (s < split) sum += parts[s * stride];
     return sum;
 }
@@ -81,10 +81,10 @@ __device__ __forceinline__ void run_matvec(const MatmulArgs& args, int block, in
                                            std::uint8_t* shared_x) {
     using Product = UnitProduct<format>;
     constexpr int values = 4 * R;
-    __shared__ float partial[2][gated ? 2 : 1][8][values];
+    __shared__ float partial[2][gated ? 2 : 1][matvec_warps][values];
 
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    const int split = args.split, member = warp % split, slot = warp / split, slots = 8 / split;
+    const int split = args.split, member = warp % split, slot = warp / split, slots = matvec_warps / split;
     const int columns = args.matrix[0].columns;
     const int units = columns / Product::weights;
     const int chunks = (units + 31) / 32;

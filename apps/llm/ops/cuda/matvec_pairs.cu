@@ -27,7 +27,7 @@ double weight_bytes(const MatmulArgs& args) {
 
 // If both products need more blocks than run at once, they share these by their bytes of weights.
 PairLaunch pair_of(const MatmulArgs& first, const MatmulArgs& second, int multiprocessors) {
-    const int most = multiprocessors * matvec_blocks_per_multiprocessor;
+    const int most = most_matvec_blocks(multiprocessors);
     const int needed[] = {matvec_blocks(first, multiprocessors), matvec_blocks(second, multiprocessors)};
     const int both = needed[0] + needed[1];
     if (both <= most) return {first, second, both, needed[1]};

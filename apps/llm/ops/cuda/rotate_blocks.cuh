@@ -6,7 +6,7 @@
 namespace voltpile::llm {
 
 // Rotates each block of `order` numbers of a head, see KvElement. All lanes of a warp call it; lane l holds
-// the numbers l + 32 i in x[i], and 0 behind the end of the head. order: a power of two that divides the
+// the numbers l + 32 i in x[i], and 0 past the end of the head. order: a power of two that divides the
 // numbers of the head; 1 rotates nothing.
 template <int each>
 __device__ __forceinline__ void rotate_blocks(float (&x)[each], int order) {

@@ -18,32 +18,32 @@ constexpr std::int64_t matvec_sets(std::int64_t items, int split) {
     return (items + slots - 1) / slots;
 }
 
-// What a product takes if `split` warps share an item. Set s belongs to block s % blocks, and block b runs on
-// multiprocessor b % multiprocessors.
+// What a product takes if `split` warps share an item. Set s belongs to block s % blocks, and block b is
+// assumed to run on multiprocessor b % multiprocessors.
 struct SplitCost {
     std::int64_t longest = 0;  // steps of the warp that has most, one after the other
     std::int64_t fullest = 0;  // steps of all warps of the multiprocessor that has most
 };
-// steps: of an item.
-constexpr SplitCost split_cost(std::int64_t items, int steps, int split, int multiprocessors) {
+// items: at least 1. steps: of an item that warps share, which they go through `passes` times.
+constexpr SplitCost split_cost(std::int64_t items, int steps, int passes, int split, int multiprocessors) {
     const std::int64_t sets = matvec_sets(items, split);
     const std::int64_t blocks = std::min<std::int64_t>(sets, most_matvec_blocks(multiprocessors));
     SplitCost cost;
-    cost.longest = (sets + blocks - 1) / blocks * ((steps + split - 1) / split);
+    cost.longest = (sets + blocks - 1) / blocks * ((steps + split - 1) / split) * passes;
     for (std::int64_t block = 0; block < blocks; block += multiprocessors)  // those of multiprocessor 0
-        cost.fullest += (sets - block + blocks - 1) / blocks * (matvec_warps / split) * steps;
+        cost.fullest += (sets - block + blocks - 1) / blocks * (matvec_warps / split) * steps * passes;
     return cost;
 }
 
-// Steps of a warp that are loaded at once when it begins. Products whose warps have no more do not gain from
-// even multiprocessors (measured).
+// A warp loads so many steps at once when it begins, with one row of x. Products whose warps have no more do
+// not gain from evenly full multiprocessors (measured on an H200).
 constexpr int steps_at_once = 2;
 
 // Returns how many warps of a block share an item: 1, 2, 4 or 8, but no more than an item has steps. The
 // fewest that keep the longest warp shortest and the fullest multiprocessor at most 15 % fuller than it could
 // be: more warps have more parts to add.
-constexpr int best_split(std::int64_t items, int steps, int multiprocessors) {
-    const auto cost = [&](int split) { return split_cost(items, steps, split, multiprocessors); };
+constexpr int best_split(std::int64_t items, int steps, int passes, int multiprocessors) {
+    const auto cost = [&](int split) { return split_cost(items, steps, passes, split, multiprocessors); };
     const int most = std::clamp(steps, 1, matvec_warps);
     SplitCost least = cost(1);
     for (int split = 2; split <= most; split *= 2) {

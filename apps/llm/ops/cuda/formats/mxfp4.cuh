@@ -26,8 +26,8 @@ __device__ inline float half_of_exponent(std::uint32_t e) {
     return __uint_as_float(e < 2 ? 0x00200000u << e : (e - 1) << 23);
 }
 
-// Twice the weights, plus 16: so all levels are positive bytes, whose sign prmt repeats, as 0, for a selector
-// with its high bit set.
+// Quants are twice the weights plus 16. So every byte of the tables is positive, and prmt yields 0 for a code
+// with its high bit set: of the two tables, one yields 0 for each code.
 template <>
 struct Units<WeightFormat::MXFP4> : NibbleUnits {
     static constexpr int zero = 16;
