@@ -105,6 +105,10 @@ ExitCode evaluate_model(const MpiSession& session, EvalArguments args) {
 void add_eval(CLI::App& model, Action& action) {
     CLI::App* eval =
         model.add_subcommand("eval", "measure a model on a text: perplexity, and KL divergence from another");
+    eval->footer(
+        "examples:\n"
+        "  voltpile model eval model.gguf text.txt\n"
+        "  voltpile model eval q4_k_m.gguf text.txt --against f16.gguf");
     auto args = std::make_shared<EvalArguments>();
     add_model_option(*eval, args->model)->required();
     eval->add_option("TEXT", args->text, "a UTF-8 file; - reads stdin")->required()->check(some_name());

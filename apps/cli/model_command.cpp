@@ -57,6 +57,7 @@ ExitCode make_model(const SynthArguments& args) {
 void add_info(CLI::App& model, Action& action) {
     CLI::App* info =
         model.add_subcommand("info", "describe a model and the memory it needs on 1, 2, 4 and 8 GPUs");
+    info->footer("example: voltpile model info model.gguf");
     auto path = std::make_shared<std::string>();
     add_model_option(*info, *path)->required();
     info->callback(
@@ -65,6 +66,7 @@ void add_info(CLI::App& model, Action& action) {
 
 void add_synth(CLI::App& model, Action& action) {
     CLI::App* synth = model.add_subcommand("synth", "write a model of a published shape with random weights");
+    synth->footer("example: voltpile model synth --shape llama-3-8b --quant q8_0 -o 8b.gguf");
     auto args = std::make_shared<SynthArguments>();
     std::vector<std::string> mixtures;
     for (const auto& entry : llm::kSyntheticMixtures) mixtures.emplace_back(entry.name);

@@ -182,6 +182,10 @@ ExitCode quantize_and_compare(const Invocation& invocation, const QuantizeArgume
 
 void add_quantize(CLI::App& model, Action& action) {
     CLI::App* command = model.add_subcommand("quantize", "write a model with fewer bits a weight, as GGUF");
+    command->footer(
+        "examples:\n"
+        "  voltpile model quantize folder q4_k_m.gguf --quant q4_k_m\n"
+        "  voltpile model quantize f16.gguf q3_k_m.gguf --quant q3_k_m --calibrate text.txt");
     auto args = std::make_shared<QuantizeArguments>();
     command->add_option("IN", args->input, "a GGUF file or a Hugging Face folder in F16, BF16, F32 or Q8_0")
         ->required()
