@@ -78,7 +78,7 @@ TEST(QueueMessage, CarriesDeltasOutcomesAndCounters) {
     QueueReport sent;
     sent.counters.requests = 3;
     sent.counters.scheduler.pages_in_use = 7;
-    sent.last = true;
+    sent.last = sent.failing = true;
     sent.failure = ReplicaFailure{ExitCode::CannotRun, "rank 2 on node3: out of memory"};
     sent.events.reserve(2);  // the references below stay valid
     QueueEvent& delta = sent.events.emplace_back();
@@ -110,6 +110,7 @@ TEST(QueueMessage, CarriesDeltasOutcomesAndCounters) {
     const QueueReport received = report_from_bytes(to_bytes(sent));
     EXPECT_EQ(received.counters, sent.counters);
     EXPECT_TRUE(received.last);
+    EXPECT_TRUE(received.failing);
     ASSERT_TRUE(received.failure);
     EXPECT_EQ(received.failure->exit_code, ExitCode::CannotRun);
     EXPECT_EQ(received.failure->why, "rank 2 on node3: out of memory");

@@ -44,6 +44,17 @@ TEST(ReplicaChoice, LeavesAReplicaThatHasTooMuchToDo) {
     EXPECT_EQ(choice.load(first), ReplicaChoice::slack);
 }
 
+TEST(ReplicaChoice, AvoidsAReplicaWhileOthersWork) {
+    ReplicaChoice choice(3);
+    const int first = choice.choose(prompt_of(64, 0, 0));
+    choice.avoid(first);
+    for (int i = 0; i < 20; ++i) EXPECT_NE(choice.choose(prompt_of(64, 0, 0)), first);
+    EXPECT_EQ(choice.load(first), 1);
+    for (int replica = 0; replica < 3; ++replica)
+        if (replica != first) choice.exclude(replica);
+    EXPECT_EQ(choice.choose(prompt_of(0, 40, 1)), first);
+}
+
 TEST(ReplicaChoice, FollowsAConversation) {
     ReplicaChoice choice(3);
     // The first prompt is shorter than a page, so only the answer makes the second one known.

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "llm/session/leader_link.h"
+#include "llm/session/replica_choice.h"
 #include "told_executor.h"
 #include "unit/comm/mpi_tests.h"
 
@@ -52,8 +53,9 @@ void answer(Engine& engine) {
     while (engine.wait()) engine.step();
 }
 
-// Calls `serve` on rank 0 with a queue of one replica for each rank.
-void with_queue(const std::function<void(SharedQueue&)>& serve) {
+// Calls `serve` on rank 0 with a queue of one replica for each rank. until_reason: how long it takes after a
+// failure until its reason is known, as with several ranks of a replica.
+void with_queue(const std::function<void(SharedQueue&)>& serve, std::chrono::milliseconds until_reason = {}) {
     Communicator link = world().split(0);
     link.set_own_thread();
     FragileExecutor executor;
@@ -63,6 +65,7 @@ void with_queue(const std::function<void(SharedQueue&)>& serve) {
         try {
             answer(engine);
         } catch (const Error& error) {
+            std::this_thread::sleep_for(until_reason);
             return leader.finish(
                 ReplicaFailure{error.exit_code(), fmt::format("rank {}: {}", world().rank(), error.what())});
         }
@@ -82,6 +85,7 @@ void with_queue(const std::function<void(SharedQueue&)>& serve) {
     try {
         answer(engine);
     } catch (const Error& error) {
+        std::this_thread::sleep_for(until_reason);
         queue.lose(0, {error.exit_code(), fmt::format("rank 0: {}", error.what())});
     }
     server.join();
@@ -156,6 +160,36 @@ TEST(SharedQueue, OneReplicaFailsAndTheOthersGoOn) {
             // Counters of other ranks follow within a tenth of a second.
             while (queue.counters().scheduler.running > 0) std::this_thread::yield();
         });
+}
+
+// Its prompt's pages are where the engine has failed. A request that comes before the queue hears of that
+// waits there for the reason.
+TEST(SharedQueue, RequestsAvoidAReplicaBeforeTheReasonOfItsFailureIsKnown) {
+    if (world().size() == 1) GTEST_SKIP();
+    for (const int broken : {0, world().size() - 1})
+        with_queue(
+            [&](SharedQueue& queue) {
+                for (int i = 0; i < world().size(); ++i)  // one on each
+                    EXPECT_EQ(outcome_of(queue, request_of(i, i, 4)).finish, Finish::Length);
+                std::vector<Running> stuck(ReplicaChoice::slack);
+                Request bad = request_of(100, broken, 10);
+                bad.sampling.seed = poison;
+                stuck[0].submit(queue, bad);
+                bool answered = false;
+                // More of them would leave the replica because of its load.
+                for (std::size_t i = 1; !answered && i < stuck.size(); ++i) {
+                    stuck[i].submit(queue, request_of(200 + static_cast<std::int64_t>(i), broken, 4));
+                    auto ended = stuck[i].ended.get_future();
+                    answered = ended.wait_for(std::chrono::milliseconds(500)) == std::future_status::ready &&
+                               ended.get().finish == Finish::Length;
+                }
+                EXPECT_FALSE(queue.lost_any());
+                EXPECT_TRUE(answered);
+                const Outcome failed = stuck[0].ended.get_future().get();
+                EXPECT_EQ(failed.error, fmt::format("rank {}: the GPU is lost", broken));
+                while (!queue.idle()) std::this_thread::yield();
+            },
+            std::chrono::seconds(8));
 }
 
 TEST(SharedQueue, LoseAllEndsEveryRequestAtOnce) {

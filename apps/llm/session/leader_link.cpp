@@ -30,6 +30,14 @@ void LeaderLink::add(QueueEvent event) {
     changed_.notify_one();
 }
 
+void LeaderLink::tell_of_failing_engine() {
+    {
+        const std::lock_guard lock(mutex_);
+        failing_ = true;
+    }
+    changed_.notify_one();
+}
+
 void LeaderLink::submit(const Request& request) {
     const auto on_delta = [this, id = request.id](const Delta& delta) {
         if (delta.tokens.empty() && delta.text.empty()) return true;
@@ -43,7 +51,7 @@ void LeaderLink::submit(const Request& request) {
         return true;
     };
     const auto on_end = [this](Outcome outcome) {
-        if (outcome.engine_failed) return;  // the report of the failure ends it
+        if (outcome.engine_failed) return tell_of_failing_engine();  // the report of the failure ends it
         QueueEvent event;
         event.id = outcome.id;
         event.outcome = std::move(outcome);
@@ -53,6 +61,7 @@ void LeaderLink::submit(const Request& request) {
         engine_.submit(request, on_delta, on_end);
     } catch (const QueueClosed&) {
         // The engine has failed (orders to close come last), so the report ends this request too.
+        tell_of_failing_engine();
     } catch (const std::exception& error) {
         Outcome outcome;
         outcome.id = request.id;
@@ -78,29 +87,33 @@ void LeaderLink::run(const std::stop_token& stop) {
         Outbox outbox(link_);
         EngineCounters reported;
         Clock::time_point reported_at;
+        bool reported_failing = false;
         while (!stop.stop_requested()) {
             while (const auto message = link_.poll(kQueueOrderTag)) obey(order_from_bytes(message->bytes));
             QueueReport report;
             {
                 const std::lock_guard lock(mutex_);
                 report.last = finishing_;
+                report.failing = failing_;
                 report.failure = replica_failure_;
                 report.events = std::exchange(events_, {});
             }
             report.counters = engine_.counters();
             const auto silent_for = Clock::now() - reported_at;
-            const bool due = silent_for >= alive_interval ||
+            const bool due = silent_for >= alive_interval || report.failing != reported_failing ||
                              (report.counters != reported && silent_for >= report_interval);
             if (due || report.last || !report.events.empty()) {
                 outbox.send(0, kQueueReportTag, std::make_shared<const std::string>(to_bytes(report)));
                 reported = report.counters;
                 reported_at = Clock::now();
+                reported_failing = report.failing;
             }
             if (report.last) return outbox.drain();
             const SchedulerCounters& now = report.counters.scheduler;
             const auto tick = now.running + now.waiting > 0 ? order_tick : idle_order_tick;
             std::unique_lock lock(mutex_);
-            changed_.wait_for(lock, stop, tick, [this] { return finishing_ || !events_.empty(); });
+            changed_.wait_for(lock, stop, tick,
+                              [&] { return finishing_ || failing_ != reported_failing || !events_.empty(); });
         }
     } catch (...) {
         {

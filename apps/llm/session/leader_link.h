@@ -30,12 +30,14 @@ class LeaderLink {
     void obey(const QueueOrder& order);
     void submit(const Request& request);
     void add(QueueEvent event);
+    void tell_of_failing_engine();
 
     Communicator link_;
     RequestQueue& engine_;
     std::mutex mutex_;  // of everything below
     std::condition_variable_any changed_;
     std::vector<QueueEvent> events_;
+    bool failing_ = false;  // the engine has failed
     bool finishing_ = false;
     std::optional<ReplicaFailure> replica_failure_;
     std::exception_ptr failure_;  // of the link

@@ -127,6 +127,7 @@ std::string to_bytes(const QueueReport& report) {
     MessageWriter to;
     to.value(report.counters);
     to.value(report.last);
+    to.value(report.failing);
     to.value(report.events.size());
     for (const QueueEvent& event : report.events) write(to, event);
     to.value(report.failure.has_value());
@@ -151,6 +152,7 @@ QueueReport report_from_bytes(const std::string& bytes) {
     QueueReport report;
     report.counters = from.value<EngineCounters>();
     report.last = from.value<bool>();
+    report.failing = from.value<bool>();
     report.events.resize(from.count(sizeof(std::int64_t)));
     for (QueueEvent& event : report.events) event = read_event(from);
     if (from.value<bool>()) {

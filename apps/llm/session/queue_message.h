@@ -39,7 +39,8 @@ struct ReplicaFailure {
 struct QueueReport {
     std::vector<QueueEvent> events;  // in their order
     EngineCounters counters;
-    bool last = false;  // the leader has answered everything and is closed
+    bool last = false;     // the leader has answered everything and is closed
+    bool failing = false;  // the engine has failed; the reason follows as `failure` in the last report
     std::optional<ReplicaFailure> failure;
 };
 

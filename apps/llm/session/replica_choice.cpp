@@ -45,14 +45,17 @@ void ReplicaChoice::remember(std::size_t replica, std::span<const std::uint64_t>
 
 int ReplicaChoice::choose(std::span<const std::int32_t> prompt) {
     const std::vector<std::uint64_t> beginnings = beginnings_of(prompt);
+    const bool any_good =
+        std::ranges::any_of(replicas_, [](const Replica& each) { return each.works && !each.avoided; });
+    const auto counts = [&](const Replica& each) { return each.works && !(any_good && each.avoided); };
     int lowest = std::numeric_limits<int>::max();
     for (const Replica& each : replicas_)
-        if (each.works) lowest = std::min(lowest, each.load);
+        if (counts(each)) lowest = std::min(lowest, each.load);
     std::size_t best = 0;
     std::tuple<std::ptrdiff_t, int, std::uint64_t> least{1, 0, 0};  // no replica has more than 0 in front
     for (std::size_t i = 0; i < replicas_.size(); ++i) {
         const Replica& each = replicas_[i];
-        if (!each.works || each.load - slack > lowest) continue;
+        if (!counts(each) || each.load - slack > lowest) continue;
         std::ptrdiff_t pages = 0;
         while (pages < std::ssize(beginnings) && has_seen(i, beginnings[static_cast<std::size_t>(pages)]))
             ++pages;

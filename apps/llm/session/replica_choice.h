@@ -16,11 +16,13 @@ class ReplicaChoice {
     // Returns the replica for a prompt, and counts the request as one of its. Of the working replicas whose
     // load is at most `slack` above the lowest, the one that has seen the longest common beginning in whole
     // pages of the KV cache; of equal ones the one with the lowest load, then the one chosen longest ago. At
-    // least one replica must work.
+    // least one replica must work. Replicas to be avoided count only if no others work.
     int choose(std::span<const std::int32_t> prompt);
     // A request of this replica has ended. tokens: its prompt and answer, which the replica has now seen;
     // empty if it has not.
     void ended(int replica, std::span<const std::int32_t> tokens = {});
+    // From now on avoids this replica, which will probably be excluded.
+    void avoid(int replica) { at(replica).avoided = true; }
     // Chooses this replica no more.
     void exclude(int replica) { at(replica).works = false; }
 
@@ -37,6 +39,7 @@ class ReplicaChoice {
         int load = 0;
         std::uint64_t chosen = 0;  // the number of the choice that was it last
         bool works = true;
+        bool avoided = false;
     };
     using Seen = std::unordered_map<std::uint64_t, std::vector<bool>>;  // by hash of a beginning: by whom
 

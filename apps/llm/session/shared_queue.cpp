@@ -49,12 +49,16 @@ void SharedQueue::add(Request request, OnDelta on_delta, OnEnd on_end) {
         if (!is_local(route->replica)) return send(std::move(request), route);
         OnDelta on_local_delta;
         if (route->on_delta) on_local_delta = [route](const Delta& delta) { return tell(*route, delta); };
-        settings_.engine->submit(std::move(request), std::move(on_local_delta), [this, id](Outcome outcome) {
-            if (!outcome.engine_failed) end(id, std::move(outcome));
-        });
+        const auto on_local_end = [this, id, replica = route->replica](Outcome outcome) {
+            if (!outcome.engine_failed) return end(id, std::move(outcome));
+            const std::lock_guard lock(mutex_);
+            choice_.avoid(replica);  // lose() will end it
+        };
+        settings_.engine->submit(std::move(request), std::move(on_local_delta), on_local_end);
     } catch (const QueueClosed&) {
         const std::lock_guard lock(mutex_);
-        if (closed_ && withdraw(id)) throw;  // otherwise the engine has failed, and lose() will end it
+        if (closed_ && withdraw(id)) throw;
+        choice_.avoid(route->replica);  // the engine has failed, and lose() will end the request
     } catch (...) {
         const std::lock_guard lock(mutex_);
         if (withdraw(id)) throw;
@@ -253,6 +257,7 @@ void SharedQueue::take(int replica, QueueReport report) {
         if (at(replica).works) at(replica).counters = report.counters;
         at(replica).heard = Clock::now();
         if (report.last) at(replica).last = true;
+        if (report.failing) choice_.avoid(replica);
     }
     if (report.failure) lose(replica, *report.failure);
 }

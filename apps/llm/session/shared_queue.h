@@ -6,8 +6,9 @@
 // empty deltas, which do not travel, and for a sequence that its callback ends, which may draw a few more
 // tokens.
 //
-// A replica that fails gets no more requests, and those that it has end with Finish::Failed, on the thread
-// that finds out and after replicas() tells of it. The other replicas go on.
+// A replica that fails gets no more requests while others work, and those that it has end with
+// Finish::Failed once the reason is known, on the thread that finds out and after replicas() tells of it. The
+// other replicas go on.
 #pragma once
 
 #include <chrono>
