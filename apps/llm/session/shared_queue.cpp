@@ -109,6 +109,7 @@ EngineCounters SharedQueue::counters_of(int replica) const {
 std::vector<ReplicaState> SharedQueue::replicas() const {
     const std::lock_guard lock(mutex_);
     std::vector<ReplicaState> states;
+    states.reserve(replicas_.size());
     for (int replica = 0; replica < std::ssize(replicas_); ++replica)
         states.push_back({counters_of(replica), replicas_[static_cast<std::size_t>(replica)].works});
     return states;
