@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "llm/ops/cuda/chosen_bytes.h"
 #include "llm/ops/cuda/grids/blocks.h"
 #include "llm/ops/cuda/grids/iq1.h"
 #include "llm/ops/cuda/grids/words.h"
@@ -90,6 +91,13 @@ void expect_iq1_weights() {
         return Four{four,
                     float_from_half(iq1_block_scale<format>(block)) * (0.5F + static_cast<float>(s)) * 0.25F};
     });
+}
+
+// PTX ISA, prmt: the high bit of a nibble of the selector replicates the sign of the byte.
+TEST(ChosenBytes, AreBytesOrTheirSigns) {
+    EXPECT_EQ(chosen_bytes(0x44332211, 0x88776655, 0x7250), 0x88336611U);
+    EXPECT_EQ(chosen_bytes(0x80ff7f01, 0, 0xba98), 0xffff0000U);
+    EXPECT_EQ(chosen_bytes(0x01010101, 0xfe027ffe, 0xfc62), 0xffff0201U);
 }
 
 TEST(GridUnits, HaveTheWeightsOfTheFile) {

@@ -44,12 +44,18 @@ TEST(ReplicaChoice, LeavesAReplicaThatHasTooMuchToDo) {
     EXPECT_EQ(choice.load(first), ReplicaChoice::slack);
 }
 
-TEST(ReplicaChoice, AvoidsAReplicaWhileOthersWork) {
-    ReplicaChoice choice(3);
+// Calls `give_up` for the replica that has seen a prompt, after which others get that prompt. Returns it.
+int given_up(ReplicaChoice& choice, void (ReplicaChoice::*give_up)(int)) {
     const int first = choice.choose(prompt_of(64, 0, 0));
-    choice.avoid(first);
+    (choice.*give_up)(first);
     for (int i = 0; i < 20; ++i) EXPECT_NE(choice.choose(prompt_of(64, 0, 0)), first);
     EXPECT_EQ(choice.load(first), 1);
+    return first;
+}
+
+TEST(ReplicaChoice, AvoidsAReplicaWhileOthersWork) {
+    ReplicaChoice choice(3);
+    const int first = given_up(choice, &ReplicaChoice::avoid);
     for (int replica = 0; replica < 3; ++replica)
         if (replica != first) choice.exclude(replica);
     EXPECT_EQ(choice.choose(prompt_of(0, 40, 1)), first);
@@ -82,10 +88,7 @@ TEST(ReplicaChoice, TakesTurnsWhileIdle) {
 
 TEST(ReplicaChoice, ExcludesAFailedReplica) {
     ReplicaChoice choice(3);
-    const int first = choice.choose(prompt_of(64, 0, 0));
-    choice.exclude(first);
-    for (int i = 0; i < 20; ++i) EXPECT_NE(choice.choose(prompt_of(64, 0, 0)), first);
-    EXPECT_EQ(choice.load(first), 1);
+    given_up(choice, &ReplicaChoice::exclude);
 }
 
 TEST(ReplicaChoice, ForgetsOldBeginnings) {

@@ -114,15 +114,6 @@ __device__ inline std::uint32_t six_bits_of_all(const uint4& quants, std::uint32
     return low_bits_below(i % 2 == 0 ? sixth << 4 : sixth, quants, n, i);
 }
 
-// Returns four of the eight bytes of `first` and `second`, which the low three bits of the low four nibbles
-// of `selector` name, or, where the high bit of a nibble is 1, the sign of that byte in all bits.
-__device__ inline std::uint32_t bytes_or_signs(std::uint32_t first, std::uint32_t second,
-                                               std::uint32_t selector) {
-    std::uint32_t bytes;
-    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(first), "r"(second), "r"(selector));
-    return bytes;
-}
-
 // Looks up four codes of 4 bits, the low 16 bits of v, in a table of 16 bytes: those of codes 0 to 3, 4 to 7,
 // 8 to 11 and 12 to 15. Returns the bytes as a word.
 __device__ inline std::uint32_t look_up(std::uint32_t v, std::uint32_t first, std::uint32_t second,

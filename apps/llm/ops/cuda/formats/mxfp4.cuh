@@ -1,6 +1,7 @@
 // MXFP4 on GPUs. Planes (matrix.h): quants has codes, scales a uint8 exponent at gu * 4 + j.
 #pragma once
 
+#include "llm/ops/cuda/chosen_bytes.h"
 #include "llm/ops/cuda/repack.cuh"
 #include "llm/ops/cuda/row_units.cuh"
 
@@ -43,8 +44,8 @@ struct Units<WeightFormat::MXFP4> : NibbleUnits {
     }
     __device__ static int quants(const Raw& raw, int j, int n, int i) {
         const std::uint32_t codes = word(raw.quants[j], i), others = codes ^ 0x88888888u;
-        return static_cast<int>(bytes_or_signs(0x13121110u, 0x1c181614u, codes >> (16 * n)) |
-                                bytes_or_signs(0x0d0e0f10u, 0x04080a0cu, others >> (16 * n)));
+        return static_cast<int>(chosen_bytes(0x13121110u, 0x1c181614u, codes >> (16 * n)) |
+                                chosen_bytes(0x0d0e0f10u, 0x04080a0cu, others >> (16 * n)));
     }
     __device__ static float scale(const Raw& raw, int j, int) {
         return half_of_exponent(byte_of(raw.exponents, j));

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "llm/ops/cuda/chosen_bytes.h"
 #include "llm/ops/host_device.h"
 
 namespace voltpile::llm {
@@ -59,21 +60,6 @@ VOLTPILE_HOST_DEVICE inline std::uint32_t iq3_offset(std::uint32_t indices, std:
     return (indices << 2 & 0x7c) | (rest >> (16 * half + 1 + e / 4 * 4) & 0x780);
 }
 
-// Returns a byte of `first` (0 to 3) or `second` (4 to 7) for each of the low four nibbles of v, which must
-// be below 8: __byte_perm() would spend an instruction on masking them.
-VOLTPILE_HOST_DEVICE inline std::uint32_t chosen_bytes(std::uint32_t first, std::uint32_t second,
-                                                       std::uint32_t v) {
-    std::uint32_t out = 0;
-#if defined(__CUDA_ARCH__)
-    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(out) : "r"(first), "r"(second), "r"(v));
-#else
-    for (int b = 0; b < 4; ++b) {
-        const std::uint32_t from = v >> 4 * b & 7;
-        out |= ((from < 4 ? first : second) >> 8 * (from % 4) & 255) << 8 * b;
-    }
-#endif
-    return out;
-}
 // Returns 255 in the bytes whose highest bit is 1 and 0 in the others.
 VOLTPILE_HOST_DEVICE inline std::uint32_t filled_bytes(std::uint32_t v) {
 #if defined(__CUDA_ARCH__)
