@@ -57,9 +57,9 @@ Routed routed(Bench& bench, int rows) {
 void bench_experts(Bench& bench, double read_gbs) {
     // As many layers as together exceed the cache even if one row uses them.
     constexpr int copies = 3;
-    for (const WeightFormat format :
-         {WeightFormat::Q4_K, WeightFormat::Q6_K, WeightFormat::Q8_0, WeightFormat::IQ4_XS,
-          WeightFormat::Q3_K, WeightFormat::Q2_K, WeightFormat::IQ3_S, WeightFormat::IQ2_S}) {
+    for (const WeightFormat format : {WeightFormat::Q4_K, WeightFormat::MXFP4, WeightFormat::Q6_K,
+                                      WeightFormat::Q8_0, WeightFormat::IQ4_XS, WeightFormat::Q3_K,
+                                      WeightFormat::Q2_K, WeightFormat::IQ3_S, WeightFormat::IQ2_S}) {
         std::vector<std::unique_ptr<ExpertWeights>> gate, up, down;
         for (int i = 0; i < copies; ++i) {
             gate.push_back(expert_matrices(bench, format, expert_inner, expert_hidden));

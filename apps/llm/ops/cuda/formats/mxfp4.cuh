@@ -18,17 +18,19 @@ struct FileBlock<WeightFormat::MXFP4> {
     }
 };
 
-// Returns twice the weights of four codes of MXFP4 in units of its scale, as int8.
-__device__ inline std::uint32_t mxfp4_values(std::uint32_t codes) {
-    return look_up(codes, 0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu);
-}
 // Returns 2^(e - 128), half of what the exponent e of MXFP4 means: quants are twice the weights.
 __device__ inline float half_of_exponent(std::uint32_t e) {
     return __uint_as_float(e < 2 ? 0x00200000u << e : (e - 1) << 23);
 }
 
-// Quants are twice the weights plus 16. So every byte of the tables is positive, and prmt yields 0 for a code
-// with its high bit set: of the two tables, one yields 0 for each code.
+// Returns twice the weights, in units of their scale, plus 16, of half n of a word of codes. So all bytes of
+// the tables are positive, and prmt yields 0 for a code with its high bit set: of the two tables, one yields
+// 0 for each code. others: the codes with their high bits inverted.
+__device__ inline std::uint32_t mxfp4_bytes(std::uint32_t codes, std::uint32_t others, int n) {
+    return chosen_bytes(0x13121110u, 0x1c181614u, codes >> (16 * n)) |
+           chosen_bytes(0x0d0e0f10u, 0x04080a0cu, others >> (16 * n));
+}
+
 template <>
 struct Units<WeightFormat::MXFP4> : NibbleUnits {
     static constexpr int zero = 16;
@@ -43,9 +45,8 @@ struct Units<WeightFormat::MXFP4> : NibbleUnits {
         return raw;
     }
     __device__ static int quants(const Raw& raw, int j, int n, int i) {
-        const std::uint32_t codes = word(raw.quants[j], i), others = codes ^ 0x88888888u;
-        return static_cast<int>(chosen_bytes(0x13121110u, 0x1c181614u, codes >> (16 * n)) |
-                                chosen_bytes(0x0d0e0f10u, 0x04080a0cu, others >> (16 * n)));
+        const std::uint32_t codes = word(raw.quants[j], i);
+        return static_cast<int>(mxfp4_bytes(codes, codes ^ 0x88888888u, n));
     }
     __device__ static float scale(const Raw& raw, int j, int) {
         return half_of_exponent(byte_of(raw.exponents, j));
@@ -62,29 +63,20 @@ struct RowUnit<WeightFormat::MXFP4> {
     __device__ __forceinline__ static Raw load(const DeviceMatrix& w, int row, int unit) {
         return {quants_at(w, row, unit), w.scales[RowIndex(w, row, unit).unit]};
     }
-    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
-        const float d = half_of_exponent(raw.exponent);
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            out[i] = d * signed_byte(mxfp4_values(codes_of(raw.quants, q / 2, q % 2 * 2 + i / 4)), i % 4);
-        }
+    __device__ __forceinline__ static auto bytes(const Raw& raw) {
+        return [&](int n, int i) {
+            const std::uint32_t codes = word(raw.quants, i);
+            // The compiler does not see through it. Else it would invert the bits of each half separately.
+            std::uint32_t others;
+            asm("xor.b32 %0, %1, %2;" : "=r"(others) : "r"(codes), "n"(0x88888888u));
+            return mxfp4_bytes(codes, others, n);
+        };
     }
-    // The tables have the upper bytes of the codes as fp16 numbers; their lower bytes are 0.
+    __device__ __forceinline__ static void eight(const Raw& raw, int q, float (&out)[8]) {
+        eight_of_bytes<16>(half_of_exponent(raw.exponent), q, bytes(raw), out);
+    }
     __device__ __forceinline__ static uint4 halves(const Raw& raw, int q) {
-        const __half2 scale = __half2half2(__float2half_rn(2 * half_of_exponent(raw.exponent)));
-        uint4 out;
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            const std::uint32_t upper = look_up(codes_of(raw.quants, q / 2, q % 2 * 2 + i), 0x3e3c3800u,
-                                                0x46444240u, 0xbebcb880u, 0xc6c4c2c0u);
-#pragma unroll
-            for (int p = 0; p < 2; ++p) {
-                const std::uint32_t two = __byte_perm(upper, 0, p == 0 ? 0x1404u : 0x3424u);
-                reinterpret_cast<__half2*>(&out)[2 * i + p] =
-                    __hmul2(*reinterpret_cast<const __half2*>(&two), scale);
-            }
-        }
-        return out;
+        return halves_of_bytes<16, 1>(__float2half_rn(2 * half_of_exponent(raw.exponent)), q, bytes(raw));
     }
 };
 
