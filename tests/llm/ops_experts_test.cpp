@@ -126,6 +126,41 @@ TEST_P(OpsExpertsTest, RouterSortsPairsByExpertAndSkipsEmptyRows) {
     EXPECT_NEAR(weight[1], std::exp(1.0F) / all, 1e-6F);
 }
 
+// Any numbers of rows and experts, some of which another rank has: the pairs of experts held here, in the
+// order of experts and then of rows, are what Routing::row and Routing::place say.
+TEST_P(OpsExpertsTest, RouterSortsPairsOfAnyNumberOfRows) {
+    Side side(GetParam().make());
+    constexpr int used = 6;
+    for (const int experts : {32, 96, 160, 544, 1024}) {
+        RouterSettings settings = unit_router(side, experts, used, true);
+        settings.held_begin = experts / 4;
+        const int held = experts / 2;
+        for (const int rows : {1, 4, 5, 31, 32, 33, 63, 64, 65, 130}) {
+            SCOPED_TRACE(std::to_string(experts) + " experts, " + std::to_string(rows) + " rows");
+            const Routing routing = make_routing(side, rows, settings, held);
+            std::vector<std::int32_t> sequence(static_cast<std::size_t>(rows), 0);
+            if (rows > 4) sequence[2] = sequence.back() = -1;
+            side.ops->route(side.hidden(normals(rows * experts), experts), settings, batch_of(side, sequence),
+                            routing, nullptr);
+            const auto expert = download(side, routing.expert, static_cast<std::size_t>(rows * used));
+            std::vector<std::int32_t> begin, row, place(expert.size(), -1);
+            for (int e = 0; e < held; ++e) {
+                begin.push_back(static_cast<std::int32_t>(row.size()));
+                for (std::size_t i = 0; i < expert.size(); ++i) {
+                    if (expert[i] != e) continue;
+                    place[i] = static_cast<std::int32_t>(row.size());
+                    row.push_back(static_cast<std::int32_t>(i / used));
+                }
+            }
+            begin.push_back(static_cast<std::int32_t>(row.size()));
+            EXPECT_GT(row.size(), 0U);
+            EXPECT_EQ(download(side, routing.begin, begin.size()), begin);
+            EXPECT_EQ(download(side, routing.row, row.size()), row);
+            EXPECT_EQ(download(side, routing.place, place.size()), place);
+        }
+    }
+}
+
 TEST_P(OpsExpertsTest, MultipliesEveryFormatAndManyRows) {
     for (const WeightFormatInfo& entry : kWeightFormats) {
         const Mixture m = mixture(entry.format, 5, 2, 256, 256);

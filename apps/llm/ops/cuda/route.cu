@@ -16,7 +16,7 @@ constexpr int logit_warps = 4, logit_threads = 32 * logit_warps;
 constexpr int sort_warps = 8;
 constexpr int few_rows = 4;  // one kernel does everything for them
 static_assert(few_rows <= matvec_rows, "products that choose experts have a warp for each row and some left");
-constexpr int few_pairs = 32 * few_rows;  // a row uses at most 32 experts
+constexpr int one_block_rows = 8;  // one block chooses and sorts for them
 
 template <int width>
 __device__ void load_floats(const float* from, float (&to)[width]) {
@@ -52,6 +52,7 @@ __device__ __forceinline__ void store_logits(const float* const (&from)[E], cons
     __shared__ float part[logit_warps][E * R];
     const int first = static_cast<int>(blockIdx.x) * E, first_row = static_cast<int>(blockIdx.y) * R;
     float sum[E * R] = {};
+#pragma unroll(E <= 2 ? 4 : 1)
     for (int c = static_cast<int>(threadIdx.x) * width; c < columns; c += logit_threads * width) {
         float w[E][width];
 #pragma unroll
@@ -94,11 +95,24 @@ __device__ void logits_of_block(const __half* x, const float* weight, const floa
             x + static_cast<std::int64_t>(min(static_cast<int>(blockIdx.y) * R + r, rows - 1)) * columns;
     store_logits<width, E, R>(from, of_row, outputs, columns, rows, logits);
 }
+// Brings the block's rows of the matrix to the L2 cache, unless another block does for other rows of x.
+template <int E>
+__device__ void fetch_router_rows(const float* weight, const float* shared_gate, int experts, int outputs,
+                                  int columns) {
+    if (blockIdx.y > 0) return;
+    constexpr int line = 128 / sizeof(float);
+    const int e = min(static_cast<int>(blockIdx.x) * E + static_cast<int>(threadIdx.x) % E, outputs - 1);
+    const float* const row = router_row(weight, shared_gate, experts, e, columns);
+    for (int c = static_cast<int>(threadIdx.x) / E * line; c < columns; c += logit_threads / E * line)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(row + c));
+}
 template <int width, int E, int R>
 __global__ void __launch_bounds__(logit_threads)
     router_logits(const __half* x, const float* weight, const float* shared_gate, int experts, int outputs,
                   int columns, int rows, float* logits) {
-    begin_after_earlier_kernels();
+    let_next_kernel_begin();
+    fetch_router_rows<E>(weight, shared_gate, experts, outputs, columns);
+    wait_for_earlier_kernels();
     logits_of_block<width, E, R>(x, weight, shared_gate, experts, outputs, columns, rows, logits);
 }
 
@@ -166,33 +180,81 @@ __global__ void __launch_bounds__(32 * sort_warps) sort_pairs(Routing to, int pa
     place_pairs(to, e, begin, end, first + before);
 }
 
-// One block chooses and sorts. expert: shared memory for all pairs, which each thread reads.
-template <int each>
+// What a block that chooses and sorts for at most `most_rows` rows has in shared memory. each: the number of
+// experts is at most 32 * each.
+template <int each, int most_rows>
+struct SortedRows {
+    static_assert(most_rows < 32);
+    unsigned rows_of[32 * each];  // bit r: row r uses the expert
+    int begin[32 * each];
+    int expert[32 * most_rows];  // of pairs: a row uses at most 32 experts
+
+    // All threads of the block call it, before a barrier.
+    __device__ void clear(int experts) {
+        for (int e = static_cast<int>(threadIdx.x); e < experts; e += static_cast<int>(blockDim.x))
+            rows_of[e] = 0;
+    }
+    // Returns how many rows below `row` use the expert.
+    __device__ int users_before(int row, int e) const { return __popc(rows_of[e] & ((1u << row) - 1)); }
+};
+
+// One block chooses and sorts. `shared` has been cleared, and a barrier has followed.
+template <int each, int most_rows>
 __device__ void choose_and_sort(const float* logits, int outputs, const RouterSettings& s,
-                                const std::int32_t* sequence, int rows, const Routing& to, int* expert) {
-    const int lane = static_cast<int>(threadIdx.x) % 32, pairs = rows * s.used;
+                                const std::int32_t* sequence, int rows, const Routing& to,
+                                SortedRows<each, most_rows>& shared) {
+    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
     const int threads = static_cast<int>(blockDim.x);
-    for (int row = static_cast<int>(threadIdx.x) / 32; row < rows; row += threads / 32) {
+    for (int row = warp; row < rows; row += threads / 32) {
         const int mine = choose_of_row<each>(logits + static_cast<std::int64_t>(row) * outputs, s,
                                              sequence[row] < 0, row, to);
-        if (lane < s.used) expert[row * s.used + lane] = mine;
+        if (lane < s.used) {
+            shared.expert[row * s.used + lane] = mine;
+            if (mine >= 0) atomicOr(&shared.rows_of[mine], 1u << row);
+        }
     }
     __syncthreads();
-    for (int e = static_cast<int>(threadIdx.x); e < to.experts; e += threads) {
-        int lower = 0, same = 0;
-        for (int i = 0; i < pairs; ++i) {
-            const int of = expert[i];
-            lower += of >= 0 && of < e ? 1 : 0;
-            same += of == e ? 1 : 0;
+    if (warp == 0) {
+        int all = 0;  // of the experts lane * each + i
+        for (int i = 0; i < each; ++i) {
+            const int e = lane * each + i;
+            if (e < to.experts) all += shared.users_before(most_rows, e);
         }
-        to.begin[e] = lower;
-        if (e == to.experts - 1) to.begin[e + 1] = lower + same;
-        for (int i = 0, at = lower; at < lower + same; ++i) {
-            if (expert[i] != e) continue;
-            to.place[i] = at;
-            to.row[at++] = i / s.used;
+        int until = all;
+#pragma unroll
+        for (int offset = 1; offset < 32; offset *= 2) {
+            const int other = __shfl_up_sync(0xffffffffu, until, offset);
+            if (lane >= offset) until += other;
         }
+        int before = until - all;
+        for (int i = 0; i < each; ++i) {
+            const int e = lane * each + i;
+            if (e >= to.experts) break;
+            shared.begin[e] = to.begin[e] = before;
+            before += shared.users_before(most_rows, e);
+        }
+        if (lane == 31) to.begin[to.experts] = until;
     }
+    __syncthreads();
+    for (int i = static_cast<int>(threadIdx.x); i < rows * s.used; i += threads) {
+        const int e = shared.expert[i], row = i / s.used;
+        if (e < 0) continue;
+        const int place = shared.begin[e] + shared.users_before(row, e);
+        to.place[i] = place;
+        to.row[place] = row;
+    }
+}
+
+template <int each>
+__global__ void __launch_bounds__(32 * one_block_rows)
+    choose_and_sort_rows(const float* logits, int outputs, RouterSettings s, const std::int32_t* sequence,
+                         int rows, Routing to) {
+    __shared__ SortedRows<each, one_block_rows> shared;
+    let_next_kernel_begin();
+    shared.clear(to.experts);
+    __syncthreads();
+    wait_for_earlier_kernels();
+    choose_and_sort<each>(logits, outputs, s, sequence, rows, to, shared);
 }
 
 // A thread has `width` columns.
@@ -300,8 +362,9 @@ template <int width, int each, bool normed>
 __global__ void __launch_bounds__(logit_threads)
     route_rows(const __half* x, NormArgs norm, RouterSettings s, const std::int32_t* sequence, int outputs,
                int columns, int rows, Routing to, float* logits, int* counter) {
-    __shared__ int expert[few_pairs];
+    __shared__ SortedRows<each, few_rows> sorted;
     __shared__ bool comes_last;
+    sorted.clear(to.experts);
     if constexpr (normed) {
         normed_logits(norm, s, outputs, columns, rows, logits);
     } else {
@@ -314,7 +377,7 @@ __global__ void __launch_bounds__(logit_threads)
     }
     __syncthreads();
     if (!comes_last) return;
-    choose_and_sort<each>(logits, outputs, s, sequence, rows, to, expert);
+    choose_and_sort<each>(logits, outputs, s, sequence, rows, to, sorted);
 }
 
 // Calls `call` with the number of experts of a lane as a compile-time constant.
@@ -351,6 +414,11 @@ void route(const __half* x, const NormArgs& norm, int rows, int columns, const R
         args.out_columns = outputs;
         launch_add_adapters(args, true, stream);
     }
+    if (rows <= one_block_rows)
+        return with_experts(s.experts, [&](auto each) {
+            launch_early("choice of experts", choose_and_sort_rows<each.value>, {1, 32 * one_block_rows},
+                         stream, logits, outputs, s, batch.sequence, rows, to);
+        });
     with_experts(s.experts, [&](auto each) {
         launch_early("choice of experts", choose_experts<each.value>, {(rows + 3) / 4, 128}, stream, logits,
                      outputs, s, batch.sequence, rows, to);
