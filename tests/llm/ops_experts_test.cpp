@@ -135,7 +135,7 @@ TEST_P(OpsExpertsTest, RouterSortsPairsOfAnyNumberOfRows) {
         RouterSettings settings = unit_router(side, experts, used, true);
         settings.held_begin = experts / 4;
         const int held = experts / 2;
-        for (const int rows : {1, 4, 5, 31, 32, 33, 63, 64, 65, 130}) {
+        for (const int rows : {1, 4, 5, 8, 9, 31, 32, 33, 63, 64, 65, 130}) {
             SCOPED_TRACE(std::to_string(experts) + " experts, " + std::to_string(rows) + " rows");
             const Routing routing = make_routing(side, rows, settings, held);
             std::vector<std::int32_t> sequence(static_cast<std::size_t>(rows), 0);
