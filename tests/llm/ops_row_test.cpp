@@ -10,8 +10,9 @@ namespace {
 class OpsRowTest : public OpsTest {};
 VOLTPILE_FOR_ALL_OPS(OpsRowTest);
 
+// Of 3,001 and 12,292 columns, threads of GPUs keep a part in registers and load the rest again.
 TEST_P(OpsRowTest, AddsInPlaceAndNormalizes) {
-    for (const std::int64_t columns : {1, 7, 64, 100, 4096}) {
+    for (const std::int64_t columns : {1, 7, 64, 100, 3001, 4096, 12292}) {
         for (const std::int64_t rows : {1, 2, 31}) {
             const auto x = normals(rows * columns, 3);
             const auto delta = normals(rows * columns);
@@ -33,7 +34,7 @@ TEST_P(OpsRowTest, AddsInPlaceAndNormalizes) {
 }
 
 TEST_P(OpsRowTest, AddsABiasToEachRow) {
-    for (const std::int64_t columns : {7, 64, 4096}) {
+    for (const std::int64_t columns : {7, 64, 4096, 12292}) {
         const auto x = normals(3 * columns), delta = normals(3 * columns), bias = normals(columns, 3);
         const auto weight = normals(columns, 0.2F, 1);
         for (const bool normed : {false, true})
@@ -51,7 +52,7 @@ TEST_P(OpsRowTest, AddsABiasToEachRow) {
 }
 
 TEST_P(OpsRowTest, AddsWithoutANorm) {
-    for (const std::int64_t columns : {7, 64, 4096}) {
+    for (const std::int64_t columns : {7, 64, 4096, 12292}) {
         const auto x = normals(3 * columns), delta = normals(3 * columns);
         for (const bool want_sum : {false, true})
             expect_same([&](Side& side) {

@@ -10,49 +10,79 @@ namespace voltpile::llm {
 
 namespace {
 
-// One block per row. A thread takes 4 columns at a time if the columns are a multiple of 4. normed: false to
-// leave out the norm.
+// One block per row. A thread takes 4 columns at a time if the columns are a multiple of 4; the first of them
+// stay in registers. normed: false to leave out the norm.
 template <class Vector, bool normed>
 __global__ void __launch_bounds__(1024)
     add_rms_norm(float* x, const float* delta, const float* bias, const float* weight, float eps, __half* out,
                  int columns, float limit, std::uint64_t place, std::uint64_t* sentinel) {
-    constexpr int width = sizeof(Vector) / sizeof(float);
+    constexpr int width = sizeof(Vector) / sizeof(float), kept = 2;
     __shared__ float shared[32];
-    begin_after_earlier_kernels();
     const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * columns;
-    auto* xs = reinterpret_cast<Vector*>(x + begin);
-    const auto* ds = reinterpret_cast<const Vector*>(delta + begin);
-    const auto* ws = reinterpret_cast<const Vector*>(weight);
+    const int vectors = columns / width, threads = static_cast<int>(blockDim.x);
+    auto* const xs = reinterpret_cast<Vector*>(x + begin);
+    const auto* const ds = reinterpret_cast<const Vector*>(delta + begin);
+    const auto* const bs = reinterpret_cast<const Vector*>(bias);
+    const auto* const ws = reinterpret_cast<const Vector*>(weight);
+    const auto place_of = [&](int k) { return static_cast<int>(threadIdx.x) + k * threads; };
+    const auto add = [](Vector& to, const Vector& from) {
+#pragma unroll
+        for (int i = 0; i < width; ++i)
+            reinterpret_cast<float*>(&to)[i] += reinterpret_cast<const float*>(&from)[i];
+    };
     float sum = 0;
-    for (int c = static_cast<int>(threadIdx.x); c < columns / width; c += static_cast<int>(blockDim.x)) {
-        Vector v = xs[c];
-        auto* value = reinterpret_cast<float*>(&v);
-        if (delta != nullptr) {
-            const Vector d = ds[c];
+    const auto add_squares = [&](const Vector& of) {
 #pragma unroll
-            for (int i = 0; i < width; ++i) value[i] += reinterpret_cast<const float*>(&d)[i];
-            if (bias != nullptr) {
-                const Vector b = reinterpret_cast<const Vector*>(bias)[c];
-#pragma unroll
-                for (int i = 0; i < width; ++i) value[i] += reinterpret_cast<const float*>(&b)[i];
-            }
-            xs[c] = v;
+        for (int i = 0; i < width; ++i) {
+            const float value = reinterpret_cast<const float*>(&of)[i];
+            sum = fmaf(value, value, sum);
         }
+    };
+
+    let_next_kernel_begin();
+    Vector w[kept]{}, b[kept]{}, v[kept]{}, d[kept]{};
 #pragma unroll
-        for (int i = 0; i < width; ++i) sum = fmaf(value[i], value[i], sum);
+    for (int k = 0; k < kept; ++k) {  // no kernel writes these
+        if (place_of(k) >= vectors) continue;
+        if constexpr (normed) w[k] = ws[place_of(k)];
+        if (bias != nullptr) b[k] = bs[place_of(k)];
+    }
+    wait_for_earlier_kernels();
+#pragma unroll
+    for (int k = 0; k < kept; ++k) {
+        if (place_of(k) >= vectors) continue;
+        v[k] = xs[place_of(k)];
+        if (delta != nullptr) d[k] = ds[place_of(k)];
+    }
+#pragma unroll
+    for (int k = 0; k < kept; ++k) {
+        if (place_of(k) >= vectors) continue;
+        if (delta != nullptr) {
+            add(v[k], d[k]);
+            if (bias != nullptr) add(v[k], b[k]);
+            xs[place_of(k)] = v[k];
+        }
+        add_squares(v[k]);
+    }
+#pragma unroll 1
+    for (int c = place_of(kept); c < vectors; c += threads) {
+        Vector value = xs[c];
+        if (delta != nullptr) {
+            add(value, ds[c]);
+            if (bias != nullptr) add(value, bs[c]);
+            xs[c] = value;
+        }
+        add_squares(value);
     }
     const float mean = sum_over_block(sum, shared) / static_cast<float>(columns);
     if (threadIdx.x == 0 && !isfinite(mean)) trip(sentinel, place, blockIdx.x);
     const float scale = 1.0f / sqrtf(mean + eps);
-    for (int c = static_cast<int>(threadIdx.x); c < columns / width; c += static_cast<int>(blockDim.x)) {
-        const Vector v = xs[c];
-        Vector w;
-        if constexpr (normed) w = ws[c];
+    const auto store = [&](int c, const Vector& of, const Vector& weights) {
         __half result[width];
 #pragma unroll
         for (int i = 0; i < width; ++i) {
-            float value = reinterpret_cast<const float*>(&v)[i];
-            if constexpr (normed) value = value * scale * reinterpret_cast<const float*>(&w)[i];
+            float value = reinterpret_cast<const float*>(&of)[i];
+            if constexpr (normed) value = value * scale * reinterpret_cast<const float*>(&weights)[i];
             result[i] = limited_half(value, limit);
         }
         if constexpr (width == 4) {
@@ -60,6 +90,15 @@ __global__ void __launch_bounds__(1024)
         } else {
             out[begin + c] = result[0];
         }
+    };
+#pragma unroll
+    for (int k = 0; k < kept; ++k)
+        if (place_of(k) < vectors) store(place_of(k), v[k], w[k]);
+#pragma unroll 1
+    for (int c = place_of(kept); c < vectors; c += threads) {
+        Vector weights{};
+        if constexpr (normed) weights = ws[c];
+        store(c, xs[c], weights);
     }
 }
 
