@@ -80,9 +80,16 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
     constexpr bool both = copies_both<element>;
     extern __shared__ __align__(32) unsigned char shared[];
     auto& tiles = *reinterpret_cast<SplitTiles<width>*>(shared);
-    let_next_kernel_begin();
+    // With several rows, the product that comes next would bring so many weights before it waits that the
+    // product before would get less of the memory (measured).
+    const bool lets_early = a.batch.rows == 1;
+    if (lets_early) let_next_kernel_begin();
+    const auto wait = [&] {
+        wait_for_earlier_kernels();
+        if (!lets_early) let_next_kernel_begin();
+    };
     // The tokens before the row's own, which this kernel brings, come from earlier passes.
-    if constexpr (!prepares) wait_for_earlier_kernels();
+    if constexpr (!prepares) wait();
 
     const int t = static_cast<int>(threadIdx.x), dim = a.head_dim;
     const int sequence = first_sequence + static_cast<int>(blockIdx.z);
@@ -123,7 +130,7 @@ __global__ void __launch_bounds__(attention_threads, blocks_for<element>)
         end_of_copies();
         if constexpr (prepares) fill_turns(settings, place.position, tiles.turns);
     }
-    if constexpr (prepares) wait_for_earlier_kernels();
+    if constexpr (prepares) wait();
     if (blockIdx.x == 0 && sequence < a.batch.rows && a.batch.sequence[sequence] < 0) clear_row(a, sequence);
     if (!place.works) {
         if (joins_in_clusters<element> && shape.clusters) join_in_cluster<width>(a, place, tiles);

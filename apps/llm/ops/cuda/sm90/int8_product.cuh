@@ -2,6 +2,10 @@
 // half of a tile of weights by some rows of x; a thread of another warpgroup brings both to shared memory by
 // bulk copies, several steps ahead of their use. The two blocks of a cluster have the halves of a tile.
 //
+// The next kernel begins when the last weights are there: if it began earlier, and with it the product behind
+// it, which brings its first weights before it waits, these would take the memory from this product, and
+// memory would idle afterwards (measured).
+//
 // The tensor cores add the products of whole rows as integers, exactly (below 2^31, as rows have at most 2^17
 // columns). So a result does not depend on who adds which part: nor on the number of rows of x.
 #pragma once
@@ -78,6 +82,11 @@ class Int8Source {
             copy_weights(place.at);
             copy_x(place.at);
         }
+    }
+    // Until the last step is there.
+    __device__ void wait_for_last() {
+        const int last = count_ - 1;
+        if (last >= 0) shared_.ring.full[last % Shared::stages].wait(last / Shared::stages % 2);
     }
 
   private:
@@ -208,7 +217,6 @@ __global__ void __cluster_dims__(int8_halves, 1, 1) __maxnreg__(Int8Resources<Sh
     auto& shared = *reinterpret_cast<Int8Shared<Shape>*>(memory);
     TileRun run(args.tiles);
     run.count = min(run.count, max(args.steps - run.tile * args.tiles.steps - run.begin, 0));
-    let_next_kernel_begin();
     if (threadIdx.x == 0) {
         shared.ring.start(1, int8_halves * Shape::threads / 32);
         show_to_products();
@@ -217,10 +225,14 @@ __global__ void __cluster_dims__(int8_halves, 1, 1) __maxnreg__(Int8Resources<Sh
     meet_cluster();
     if (threadIdx.x >= Shape::threads) {
         give_registers<Int8Resources<Shape>::copying>();
-        if (threadIdx.x == Shape::threads)
-            Int8Source<Shape>(args, run, shared).copy(args.lasting);
-        else
+        if (threadIdx.x == Shape::threads) {
+            Int8Source<Shape> source(args, run, shared);
+            source.copy(args.lasting);
+            source.wait_for_last();
+            let_next_kernel_begin();
+        } else {
             wait_for_earlier_kernels();
+        }
     } else {
         take_registers<Int8Resources<Shape>::multiplying>();
         wait_for_earlier_kernels();
