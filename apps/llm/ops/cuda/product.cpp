@@ -266,7 +266,7 @@ bool CudaProduct::takes_norm(HiddenRows x, std::span<const WeightMatrix* const> 
 #if VOLTPILE_SM90
     const IntegerWeights* const integers = integers_of(weights, gated);
     if (by_integers(integers, x.rows))
-        return (batch_invariant_ || x.rows <= matvec_rows || x.rows >= least_normed_rows) &&
+        return (batch_invariant_ || x.rows <= matvec_rows || x.rows >= least_normed_rows(w.columns)) &&
                norms_in_int8_rows(integers->rotation);
 #endif
     if (gated && weights[0]->format() != weights[1]->format()) return false;

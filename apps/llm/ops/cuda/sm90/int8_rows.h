@@ -24,8 +24,10 @@ void launch_int8_rows(const void* x, int rows, const Rotation& rotation, const I
 // The same for the result of a norm, with its delta.
 void launch_normed_int8_rows(const NormArgs& norm, int rows, const Rotation& rotation, const Int8Places& to,
                              const Stream& stream);
-// From so many rows on it is faster than a norm by itself (measured).
-constexpr int least_normed_rows = 192;
+// Returns the number of rows from which on it is faster than a norm by itself (measured).
+constexpr int least_normed_rows(int columns) {
+    return columns <= 2048 ? 1 : 192;
+}
 // Whether it takes such rows: each thread of a block has some columns in its registers.
 bool norms_in_int8_rows(const Rotation& rotation);
 
