@@ -297,6 +297,24 @@ TEST_P(OpsExpertsTest, ReplaysWithOtherExperts) {
     }
 }
 
+// Where a row does not depend on the number of rows, neither may it on who adds the sum over experts.
+TEST_P(OpsExpertsTest, AddsLikeTheNextNorm) {
+    Side side(GetParam().make());
+    if (!side.ops->batch_invariant()) GTEST_SKIP() << "may round differently";
+    for (const WeightFormat format : {WeightFormat::F16, WeightFormat::Q4_K}) {
+        const Mixture m = mixture(format, 16, 4, 512, 256);
+        const Loaded loaded = load(side, m, false);
+        for (const std::int64_t rows : {1, 4, 9}) {
+            const auto x = normals(rows * m.hidden), former = normals(rows * m.hidden);
+            std::vector<std::int32_t> sequence;
+            for (std::int32_t r = 0; r < rows; ++r) sequence.push_back(r);
+            auto expected = run(side, m, loaded, x, sequence, {});
+            for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += former[i];
+            EXPECT_EQ(run(side, m, loaded, x, sequence, former, true), expected) << rows << " rows";
+        }
+    }
+}
+
 TEST_P(OpsExpertsTest, RowsDoNotDependOnOtherRows) {
     if (GetParam().name == "gpu") GTEST_SKIP() << "only if batch-invariant";
     // Few experts, which get many rows each, and many.

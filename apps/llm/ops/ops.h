@@ -211,8 +211,8 @@ class Ops {
     // out[r, j] += sum_c x[r, c] * w[j, c], and then bias[j]. bias: fp32 in device memory, or nullptr. As
     // exact as matmul and a sum in the next norm; the same bits if batch_invariant().
     virtual void add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) = 0;
-    // Whether that is faster for so many rows, and whether Routing::adds is. The latter may round
-    // differently, so batch-invariant GPUs return false.
+    // Whether that is faster for so many rows, and whether Routing::adds is: to the same bits if
+    // batch_invariant(), otherwise it may round differently.
     virtual bool adds(std::int64_t rows, const WeightMatrix& /*weight*/) const {
         return rows <= most_added_rows;
     }

@@ -176,9 +176,6 @@ class CudaOps final : public CudaRowOps {
     bool adds(std::int64_t rows, const WeightMatrix& weight) const override {
         return product_.adds(rows, cuda(weight));
     }
-    bool adds_experts(std::int64_t rows) const override {
-        return !batch_invariant_ && Ops::adds_experts(rows);
-    }
     void add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) override {
         product_.add(x, cuda(weight), bias, out.data, static_cast<int>(out.columns));
     }
