@@ -170,15 +170,22 @@ void CudaProduct::allow_integers([[maybe_unused]] std::span<WeightMatrix* const>
         rows.push_back(w.rows);
     }
     IntegerWeights integers{rotations_.of(args.matrix[0].columns, stream_), args.matrices, gated, {}};
+    integers.least_rows = least_rows_to_round_weights;
     if (integers.rotation.columns == 0) return;
     const std::size_t bytes = integer_copy_bytes(rows, args.matrix[0].columns, gated);
     if (bytes > room && batch_invariant_) return;  // it would take too long for few rows
     if (bytes <= room) {
         room -= bytes;
         integers.copy = copies.allocate(bytes);
-        integers.large = std::ranges::all_of(weights, [&](const WeightMatrix* weight) {
-            return is_large(weight->format(), weights_in(weights));
-        });
+        const std::int64_t all = weights_in(weights);
+        const auto all_formats = [&](const auto& test) {
+            return std::ranges::all_of(weights, [&](const WeightMatrix* w) { return test(w->format()); });
+        };
+        integers.large = all_formats([&](WeightFormat format) { return is_large(format, all); });
+        const bool of_bytes = all >= least_weights_of_bytes && all_formats([](WeightFormat format) {
+                                  return block_bytes(format) >= block_size(format);
+                              });
+        integers.least_rows = of_bytes ? least_int8_rows_of_bytes : least_int8_rows;
         args.gated = gated;
         args.integers = &integers;
         args.scratch = scratch_.data();
@@ -200,7 +207,7 @@ bool CudaProduct::by_integers([[maybe_unused]] const IntegerWeights* integers,
 #if VOLTPILE_SM90
     if (!sm90_ || integers == nullptr) return false;
     // Batch-invariant: any number of rows, since integers are added without rounding.
-    if (batch_invariant_ || takes_int8_tiles(*integers, rows)) return true;
+    if (batch_invariant_ || rows >= integers->least_rows) return true;
     return integers->large && rows > matvec_rows_if_large && rows <= matvec_rows;
 #else
     return false;

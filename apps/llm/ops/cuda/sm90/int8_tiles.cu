@@ -139,10 +139,6 @@ NormArgs norm_from(NormArgs norm, int row, int columns) {
 
 }  // namespace
 
-bool takes_int8_tiles(const IntegerWeights& integers, std::int64_t rows) {
-    return rows >= (integers.copy.bytes() > 0 ? least_int8_rows : least_rows_to_round_weights);
-}
-
 void launch_int8_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int multiprocessors,
                        const Stream& stream) {
     const int piece_rows = piece_rows_for(args.rows), columns = args.matrix[0].columns;
