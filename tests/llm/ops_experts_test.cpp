@@ -298,16 +298,24 @@ TEST_P(OpsExpertsTest, ReplaysWithOtherExperts) {
 }
 
 // Where a row does not depend on the number of rows, neither may it on who adds the sum over experts.
-TEST_P(OpsExpertsTest, AddsLikeTheNextNorm) {
+TEST_P(OpsExpertsTest, AddsWhatALaterSumWouldAdd) {
     Side side(GetParam().make());
     if (!side.ops->batch_invariant()) GTEST_SKIP() << "may round differently";
-    for (const WeightFormat format : {WeightFormat::F16, WeightFormat::Q4_K}) {
-        const Mixture m = mixture(format, 16, 4, 512, 256);
+    struct Case {
+        WeightFormat format;
+        std::int64_t hidden;
+        bool biased;
+    };
+    for (const Case& c : {Case{WeightFormat::F16, 333, false},
+                          {WeightFormat::Q4_K, 512, false},
+                          {WeightFormat::Q8_0, 64, true}}) {
+        Mixture m = mixture(c.format, 16, 4, c.hidden, 256);
+        if (c.biased) m.down_bias = normals(m.experts * m.hidden);
         const Loaded loaded = load(side, m, false);
         for (const std::int64_t rows : {1, 4, 9}) {
             const auto x = normals(rows * m.hidden), former = normals(rows * m.hidden);
             std::vector<std::int32_t> sequence;
-            for (std::int32_t r = 0; r < rows; ++r) sequence.push_back(r);
+            for (std::int32_t r = 0; r < rows; ++r) sequence.push_back(r == 2 ? -1 : r);
             auto expected = run(side, m, loaded, x, sequence, {});
             for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += former[i];
             EXPECT_EQ(run(side, m, loaded, x, sequence, former, true), expected) << rows << " rows";

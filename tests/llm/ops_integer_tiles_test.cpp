@@ -1,5 +1,6 @@
 // Products that may be sums of integers (Ops::allow_integers), as GPUs of compute capability 9.0 compute them
-// for 17 and more rows, or from 5 on if batch-invariant (ops_integer_rows_test.cpp): in tiles of 256 rows of
+// for 17 and more rows, or from 5 on if batch-invariant (ops_integer_rows_test.cpp) or large
+// (ops_large_matrices_test.cpp): in tiles of 256 rows of
 // weights, 32 to 256 rows of x and steps of 128 columns. Other implementations run the same tests.
 #include "llm/integer_matrices.h"
 
@@ -279,7 +280,7 @@ TEST_P(OpsIntegerTilesTest, NormsOfRows) {
     }
 }
 
-// With norms, few rows have other kernels, unless the operations are batch-invariant.
+// With norms, few rows of so many columns have other kernels, unless the operations are batch-invariant.
 TEST_P(OpsIntegerTilesTest, NormedRowsDoNotDependOnOthers) {
     constexpr std::int64_t columns = 4096;
     constexpr std::size_t rows = 300;

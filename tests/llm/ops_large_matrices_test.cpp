@@ -1,6 +1,10 @@
 // Products of a few rows with matrices so large that GPUs of compute capability 9.0 multiply three rows and
-// more on tensor cores (is_large in ops/cuda/product.h), with a copy of the weights as integers and without.
+// more on tensor cores (is_large in ops/cuda/product.h), with a copy of the weights as integers and without;
+// and of Q8_0, which they multiply as integers from five rows on (ops/cuda/sm90/int8_tiles.h).
 #include "llm/integer_matrices.h"
+#if VOLTPILE_CUDA
+#include "device/capability.h"
+#endif
 
 namespace voltpile::llm {
 namespace {
@@ -93,6 +97,33 @@ TEST_P(OpsLargeMatricesTest, GatesNormedRows) {
                 1e-11, bound(Q4_K, true));
         }
     }
+}
+
+class OpsLargeBytesTest : public OpsTest {};
+INSTANTIATE_TEST_SUITE_P(Gpu, OpsLargeBytesTest, testing::Values(gpu_ops_maker(false, room_for_copies)),
+                         [](const auto& maker) { return maker.param.name; });
+
+// A row of integers has the same bits beside any others, a row of fp16 tiles has not.
+TEST_P(OpsLargeBytesTest, FewRowsHaveTheBitsOfMany) {
+    Side side(GetParam().make());
+#if VOLTPILE_CUDA
+    if (current_compute_capability() != 90) GTEST_SKIP() << "no products of integers";
+#endif
+    constexpr std::int64_t columns = 4096, outputs = 4096, rows = 20;
+    const auto w = weights(WeightFormat::Q8_0, outputs, columns);
+    const auto x = normals(rows * columns);
+    const IntegerMatrices matrices(side, {source(WeightFormat::Q8_0, outputs, columns, w)}, false);
+    const auto some = [](const std::vector<float>& all, std::int64_t count) {
+        return std::vector<float>(all.end() - count * std::ssize(all) / rows, all.end());
+    };
+    const auto product = [&](std::int64_t count) {
+        const HiddenRows out =
+            side.hidden(std::vector<float>(static_cast<std::size_t>(count * outputs)), outputs);
+        side.ops->matmul(side.hidden(some(x, count), columns), matrices.all, out);
+        return side.down(out);
+    };
+    const auto all = product(rows);
+    for (const std::int64_t count : {5, 16}) EXPECT_EQ(product(count), some(all, count)) << count << " rows";
 }
 
 }  // namespace

@@ -23,13 +23,13 @@ constexpr bool begins_early = false;
 //
 // Four kinds of kernels call them in the other order: gated products in expert_matvec.cuh and
 // expert_rows.cuh, products with MatmulArgs::beside_next, attention of several single rows, and products of
-// integers, of which one warp lets the next kernel begin when the last weights are there or, in matrix-vector
-// products, on their way. Everything before such a kernel is then complete when the next one begins, so the
-// next one may read it without waiting, but past the L1 cache, which may hold old numbers. A kernel that does
-// not wait before its work has to wait before it ends, because later kernels wait only for it. This relies on
-// GPUs of compute capability 9.0, where a wait returns once the writes of earlier kernels are in the L2
-// cache; the PTX manual does not promise it. A gated product that chooses the experts itself lets the next
-// kernel begin when it has written the routing, behind a fence.
+// integers, of which one warp lets the next kernel begin when the last weights are there or, with one row, on
+// their way. Everything before such a kernel is then complete when the next one begins, so the next one may
+// read it without waiting, but past the L1 cache, which may hold old numbers. A kernel that does not wait
+// before its work has to wait before it ends, because later kernels wait only for it. This relies on GPUs of
+// compute capability 9.0, where a wait returns once the writes of earlier kernels are in the L2 cache; the
+// PTX manual does not promise it. A gated product that chooses the experts itself lets the next kernel begin
+// when it has written the routing, behind a fence.
 __device__ __forceinline__ void let_next_kernel_begin() {
     if constexpr (begins_early) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }

@@ -13,7 +13,9 @@ struct IntegerWeights {
     bool gated = false;
     SlabMemory::Piece copy;  // of integer_copy_bytes() (gpu_memory.h), or empty
     bool large = false;      // has a copy, and is_large() (product.h) of all formats
-    int least_rows = 0;      // of x from which on products are those of integers (sm90/int8_tiles.h)
+    // Of x, from which on products are those of integers (sm90/int8_tiles.h); fewer are, too, if they are
+    // batch-invariant, or if `large`.
+    int least_rows = 0;
 };
 
 }  // namespace voltpile::llm

@@ -178,14 +178,14 @@ void CudaProduct::allow_integers([[maybe_unused]] std::span<WeightMatrix* const>
         room -= bytes;
         integers.copy = copies.allocate(bytes);
         const std::int64_t all = weights_in(weights);
-        const auto all_formats = [&](const auto& test) {
-            return std::ranges::all_of(weights, [&](const WeightMatrix* w) { return test(w->format()); });
+        const auto any_format = [&](const auto& test) {
+            return std::ranges::any_of(
+                weights, [&](const WeightMatrix* weight) { return test(cuda(*weight).planes().format); });
         };
-        integers.large = all_formats([&](WeightFormat format) { return is_large(format, all); });
-        const bool of_bytes = all >= least_weights_of_bytes && all_formats([](WeightFormat format) {
-                                  return block_bytes(format) >= block_size(format);
-                              });
-        integers.least_rows = of_bytes ? least_int8_rows_of_bytes : least_int8_rows;
+        integers.large = !any_format([&](WeightFormat format) { return !is_large(format, all); });
+        integers.least_rows = all < least_weights_of_bytes || any_format(has_fewer_than_8_bits)
+                                  ? least_int8_rows
+                                  : least_int8_rows_of_bytes;
         args.gated = gated;
         args.integers = &integers;
         args.scratch = scratch_.data();

@@ -368,6 +368,7 @@ __global__ void __launch_bounds__(vector_threads, 1)
             source.wait_for_room();
             source.copy();
         }
+        // As in int8_product.cuh. With one row, there is no kernel in between that rounds x.
         if constexpr (R > 1) source.wait_for_last();
         let_next_kernel_begin();
     }
