@@ -20,7 +20,7 @@ class HotKernel:
 
 FORMATS = {  # number in WeightFormat, name, bits per weight in memory
     1: ("F16", 16), 3: ("Q8_0", 8.5), 4: ("Q4_0", 4.5), 5: ("Q4_K", 4.5), 6: ("Q5_K", 5.5), 7: ("Q6_K", 6.5625), 10: ("Q5_1", 6),
-    11: ("IQ4_NL", 4.5), 12: ("Q2_K", 2.625), 13: ("Q3_K", 3.5625), 14: ("IQ4_XS", 4.3125), 16: ("IQ1_S", 1.8125),
+    11: ("IQ4_NL", 4.5), 12: ("Q2_K", 2.625), 13: ("Q3_K", 3.5625), 14: ("IQ4_XS", 4.3125), 15: ("MXFP4", 4.25), 16: ("IQ1_S", 1.8125),
     20: ("IQ2_S", 2.5625), 22: ("IQ3_S", 3.5625), 23: ("NF4", 4.5), 24: ("FP4", 4.5)}
 FP64 = ("DADD", "DMUL", "DFMA")
 
@@ -61,7 +61,7 @@ def tiles():
 
 def experts():
     """The same of a warp's tile with experts of at most 8 rows each."""
-    for number in (3, 5, 7):
+    for number in (3, 5, 7, 15):
         name, bits = FORMATS[number]
         yield HotKernel(f"expert_rows<{number}, false>", f"experts {name}, 8 rows", ("HMMA",), "HMMA", 32 * 128 / (16 * 8) * bits / 8,
                         "GB/s of weights", MEMORY, distinct=0.25)
