@@ -85,7 +85,7 @@ TEST_P(OpsRowTest, NormalizesInPlace) {
 }
 
 TEST_P(OpsRowTest, CapsSoftly) {
-    const auto x = normals(3 * 1001, 40);
+    const auto x = normals(3003, 40);
     for (const float cap : {0.5F, 30.0F, 1000.0F})
         expect_same([&](Side& side) {
             const FloatRows rows = side.rows(x, 1001);
@@ -182,7 +182,7 @@ TEST_P(OpsRowTest, GatheredRowsAreCopies) {
 // Rows go to the places of their tokens in pages, and come back from any of them.
 TEST_P(OpsRowTest, StoresRowsInPagesAndRecallsThem) {
     const std::int64_t columns = 34;
-    const auto x = normals(4 * columns), before = normals(6 * kv_page_tokens * columns);
+    const auto x = normals(4 * columns), before = normals(columns * 6 * kv_page_tokens);
     Side side(GetParam().make());
     Batch batch;
     batch.token = {0, 0, 0, 0};
