@@ -1,7 +1,7 @@
 // Products that may be sums of integers (Ops::allow_integers), as GPUs of compute capability 9.0 compute them
 // for 17 and more rows, or from 5 on if batch-invariant (ops_integer_rows_test.cpp) or large
-// (ops_large_matrices_test.cpp): in tiles of 256 rows of
-// weights, 32 to 256 rows of x and steps of 128 columns. Other implementations run the same tests.
+// (ops_large_matrices_test.cpp): in tiles of 256 rows of weights, 32 to 256 rows of x and steps of 128
+// columns. Other implementations run the same tests.
 #include "llm/integer_matrices.h"
 
 namespace voltpile::llm {

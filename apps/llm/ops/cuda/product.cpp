@@ -178,14 +178,14 @@ void CudaProduct::allow_integers([[maybe_unused]] std::span<WeightMatrix* const>
         room -= bytes;
         integers.copy = copies.allocate(bytes);
         const std::int64_t all = weights_in(weights);
-        const auto any_format = [&](const auto& test) {
-            return std::ranges::any_of(
-                weights, [&](const WeightMatrix* weight) { return test(cuda(*weight).planes().format); });
-        };
-        integers.large = !any_format([&](WeightFormat format) { return !is_large(format, all); });
-        integers.least_rows = all < least_weights_of_bytes || any_format(has_fewer_than_8_bits)
-                                  ? least_int8_rows
-                                  : least_int8_rows_of_bytes;
+        const std::span matrices(args.matrix, weights.size());
+        integers.large =
+            std::ranges::all_of(matrices, [&](const DeviceMatrix& w) { return is_large(w.format, all); });
+        const bool of_bytes =
+            all >= least_weights_of_bytes && std::ranges::none_of(matrices, [](const DeviceMatrix& w) {
+                return has_fewer_than_8_bits(w.format);
+            });
+        integers.least_rows = of_bytes ? least_int8_rows_of_bytes : least_int8_rows;
         args.gated = gated;
         args.integers = &integers;
         args.scratch = scratch_.data();

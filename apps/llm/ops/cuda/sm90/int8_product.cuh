@@ -83,11 +83,6 @@ class Int8Source {
             copy_x(place.at);
         }
     }
-    // Until the last step is there.
-    __device__ void wait_for_last() {
-        const int last = count_ - 1;
-        if (last >= 0) shared_.ring.full[last % Shared::stages].wait(last / Shared::stages % 2);
-    }
 
   private:
     __device__ __forceinline__ void copy_weights(int to) {
@@ -226,9 +221,8 @@ __global__ void __cluster_dims__(int8_halves, 1, 1) __maxnreg__(Int8Resources<Sh
     if (threadIdx.x >= Shape::threads) {
         give_registers<Int8Resources<Shape>::copying>();
         if (threadIdx.x == Shape::threads) {
-            Int8Source<Shape> source(args, run, shared);
-            source.copy(args.lasting);
-            source.wait_for_last();
+            Int8Source<Shape>(args, run, shared).copy(args.lasting);
+            shared.ring.wait_for_last(run.count);
             let_next_kernel_begin();
         } else {
             wait_for_earlier_kernels();

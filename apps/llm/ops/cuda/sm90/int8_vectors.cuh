@@ -100,14 +100,8 @@ class VectorSource {
     }
     __device__ __forceinline__ bool done() const { return chunk_ == args_.chunks; }
     __device__ __forceinline__ void wait_for_room() { ring_.empty[place_.at].wait(place_.parity ^ 1); }
-    // Until the last stage is there.
-    __device__ __forceinline__ void wait_for_last() {
-        const int last = copied_ - 1;
-        if (last >= 0) ring_.full[last % ring_stages].wait(last / ring_stages % 2);
-    }
     // The next stage. All lanes call it.
     __device__ __forceinline__ void copy() {
-        ++copied_;
         PhaseBarrier& full = ring_.full[place_.at];
         const int steps = min(args_.stage_steps, args_.steps - step_);
         if (lane_ == 0) {
@@ -161,7 +155,7 @@ class VectorSource {
     RingBarriers<ring_stages>& ring_;
     std::uint8_t* stages_;
     RingPlace<ring_stages> place_;
-    int lane_, chunk_ = 0, step_ = 0, chunk_bytes_ = 0, copied_ = 0;
+    int lane_, chunk_ = 0, step_ = 0, chunk_bytes_ = 0;
     const std::int8_t* from_ = nullptr;
     int my_step_ = none, to_ = 0, bytes_ = 0;
 };
@@ -369,7 +363,7 @@ __global__ void __launch_bounds__(vector_threads, 1)
             source.copy();
         }
         // As in int8_product.cuh. With one row, there is no kernel in between that rounds x.
-        if constexpr (R > 1) source.wait_for_last();
+        if constexpr (R > 1) ring.wait_for_last(args.chunks * args.chunk_stages);
         let_next_kernel_begin();
     }
     wait_for_copies();

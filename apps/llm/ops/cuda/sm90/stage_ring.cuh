@@ -16,6 +16,12 @@ struct RingBarriers {
             empty[i].start(emptying);
         }
     }
+    // For the thread or warp that has begun to fill the stages of the ring `fillings` times together: waits
+    // until the last one is full.
+    __device__ __forceinline__ void wait_for_last(int fillings) {
+        const int last = fillings - 1;
+        if (last >= 0) full[last % count].wait(last / count % 2);
+    }
 };
 
 // A place in a ring and the parity of its phases.
