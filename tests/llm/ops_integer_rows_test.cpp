@@ -1,7 +1,6 @@
-// Products of one to four rows that may be sums of integers. GPUs of compute capability 9.0 compute them by
-// other kernels than those of more rows, to the same bits, if batch-invariant (and in large matrices,
-// ops_large_matrices_test.cpp). On CPUs rows never depend on
-// others.
+// Products of one to four rows that may be sums of integers. GPUs compute them if batch-invariant, those of
+// compute capability 9.0 by other kernels than those of more rows, to the same bits (in large matrices
+// always, ops_large_matrices_test.cpp). On CPUs rows never depend on others.
 #include <array>
 
 #include "llm/integer_matrices.h"

@@ -100,6 +100,16 @@ TEST(ReplicaPace, CountsCopies) {
     EXPECT_LT(estimate_pace(without, weights).prompt, 0.6 * estimate_pace(with, weights).prompt);
 }
 
+TEST(ReplicaPace, CopiesAreForGpusWithIntegerTensorCores) {
+    const SyntheticModel model("llama-3-8b", "q8_0");
+    const auto copies = [&](const char* cluster) {
+        return plan_of(model, cluster, 1, 1, 1).stages.front().integers;
+    };
+    for (const char* const cluster : {"h200_x8", "gigabyte_g482", "romed8_7x3090", "rtx4090_x7"})
+        EXPECT_GT(copies(cluster), 0U) << cluster;
+    for (const char* const cluster : {"t180", "dgx_2"}) EXPECT_EQ(copies(cluster), 0U) << cluster;
+}
+
 // A token uses a quarter of the experts; of two at random, 1 - (3/4)^2 of them.
 TEST(ReplicaPace, StepsReadTheExpertsThatTheirTokensUse) {
     const StagePace pace{1, 0.5, 8, 0.75};

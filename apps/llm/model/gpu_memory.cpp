@@ -25,6 +25,28 @@ std::size_t gpu_bytes(WeightFormat format, std::int64_t rows, std::int64_t colum
     return plane_bytes(format, rows, columns).total();
 }
 
+// A column takes five bytes (ops/cuda/int8_row.cuh). The sizes are those of NVIDIA's programming guide.
+std::int64_t most_integer_columns(int compute_capability) {
+    constexpr std::int64_t column_bytes = 5, others_bytes = 1024;
+    const std::int64_t kilobytes = [&] {
+        switch (compute_capability) {
+            case 75:
+                return 64;
+            case 80:
+            case 87:
+                return 163;
+            case 90:
+            case 100:
+            case 103:
+            case 110:
+                return 227;
+            default:
+                return 99;
+        }
+    }();
+    return (kilobytes * 1024 - others_bytes) / column_bytes / 32 * 32;
+}
+
 std::size_t integer_copy_bytes(std::span<const std::int64_t> rows, std::int64_t columns, bool gated) {
     constexpr std::int64_t tile_rows = 256, step_columns = 128;
     std::int64_t tiles = 0;

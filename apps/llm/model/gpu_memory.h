@@ -31,12 +31,17 @@ WeightFormat sent_format(WeightFormat format);
 // fp32.
 std::size_t gpu_bytes(WeightFormat format, std::int64_t rows, std::int64_t columns);
 
+// Whether products of weights as integers are worth it on a GPU: those of compute capability 10.x and 11.x
+// have few tensor cores for them, or were not measured.
+constexpr bool has_integer_tensor_cores(int compute_capability) {
+    return compute_capability >= 75 && (compute_capability < 100 || compute_capability >= 120);
+}
 // Returns the bytes of the copy as 8-bit integers of matrices that products multiply together, with so many
-// rows each, which GPUs of compute capability 9.0 read for many rows of activations: tiles of 256 rows, of
-// each matrix or, if gated, of both, and of 128 columns, with a scale for each row.
+// rows each, which such GPUs read for many rows of activations: tiles of 256 rows, of each matrix or, if
+// gated, of both, and of 128 columns, with a scale for each row.
 std::size_t integer_copy_bytes(std::span<const std::int64_t> rows, std::int64_t columns, bool gated);
 // Rows with more columns are not rounded to integers: they do not fit in a block's shared memory.
-constexpr std::int64_t most_integer_columns = 40960;
+std::int64_t most_integer_columns(int compute_capability);
 
 // An entry of the table of adapters that change a matrix (AdapterEntry).
 constexpr std::size_t adapter_entry_bytes = 24;

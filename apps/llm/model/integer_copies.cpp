@@ -20,7 +20,7 @@ std::uint64_t integer_bytes_of_layer(const ModelSource& model, const RankShare& 
             rows.push_back(static_cast<std::int64_t>(slice.rows()));
             columns = static_cast<std::int64_t>(slice.columns());
         }
-        if (columns <= most_integer_columns) all += integer_copy_bytes(rows, columns, gated);
+        if (columns <= most_integer_columns(90)) all += integer_copy_bytes(rows, columns, gated);
     };
     const auto add_feed_forward = [&](const std::string& ending) {
         add({"ffn_gate" + ending, "ffn_up" + ending}, true);

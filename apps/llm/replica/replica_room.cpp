@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "llm/model/expert_tensors.h"
+#include "llm/model/gpu_memory.h"
 #include "llm/model/lora/adapter_memory.h"
 #include "llm/replica/experts_on_host.h"
 
@@ -14,13 +15,13 @@ std::uint64_t room_for_cache(const ReplicaPlan& plan, std::size_t stage, double 
         std::max(room - static_cast<double>(plan.streamed_bytes(plan.stages[stage])), 0.0));
 }
 
-// Whether the kernels in ops/cuda/sm90 run on all GPUs of a stage.
+// Whether all GPUs of a stage have products of integers.
 bool multiplies_integers(const Plan& plan, std::size_t stage) {
     for (const Team& team : plan.teams.teams)
         for (const int rank : team.stages[stage]) {
             const RankPlan& at = plan.ranks[static_cast<std::size_t>(rank)];
-            if (plan.host_of(at).gpus[static_cast<std::size_t>(at.gpu)].compute_capability != 90)
-                return false;
+            const Gpu& gpu = plan.host_of(at).gpus[static_cast<std::size_t>(at.gpu)];
+            if (!has_integer_tensor_cores(gpu.compute_capability)) return false;
         }
     return true;
 }

@@ -1,4 +1,4 @@
-// What a GPU keeps of matrices whose products may be sums of integers (sm90/int8_tiles.h).
+// What a GPU keeps of matrices whose products may be sums of integers (int8_tiles.h).
 #pragma once
 
 #include "device/slab_memory.h"
@@ -12,8 +12,8 @@ struct IntegerWeights {
     int matrices = 0;
     bool gated = false;
     SlabMemory::Piece copy;  // of integer_copy_bytes() (gpu_memory.h), or empty
-    bool large = false;      // has a copy, and is_large() (product.h) of all formats
-    // Of x, from which on products are those of integers (sm90/int8_tiles.h); fewer are, too, if they are
+    bool large = false;  // has a copy that int8_vectors.h reads, and is_large() (product.h) of all formats
+    // Of x, from which on products are those of integers (int8_tiles.h); fewer are, too, if they are
     // batch-invariant, or if `large`.
     int least_rows = 0;
 };

@@ -2,10 +2,10 @@
 //   up to matvec_rows         matrix-vector products, of large matrices fewer (product.h)
 //   up to most_kernel_rows()  tiles on tensor cores
 //   more                      cuBLAS, for which quantized weights are first dequantized to fp16 in memory
-// On compute capability 9.0, products of quantized weights have wide tiles from least_wide_rows on instead of
-// cuBLAS, or, where they may be rounded, those of integers (sm90/int8_tiles.h). A row's result is
-// bit-identical for any number of rows in matrix-vector products, in those of integers, and in tiles with the
-// same number of workers, other than wide ones.
+// Where weights may be rounded, products of many rows are those of integers instead (int8_tiles.h). On
+// compute capability 9.0, other products of quantized weights have wide tiles from least_wide_rows on instead
+// of cuBLAS. A row's result is bit-identical for any number of rows in matrix-vector products, in those of
+// integers, and in tiles with the same number of workers, other than wide ones.
 #pragma once
 
 #include <cstddef>

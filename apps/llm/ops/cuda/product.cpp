@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "llm/model/gpu_memory.h"
 #include "llm/ops/cuda/cuda_ops.h"
+#include "llm/ops/cuda/int8_rows.h"
+#include "llm/ops/cuda/int8_tiles.h"
 #include "llm/ops/cuda/rows.h"
-#include "llm/ops/cuda/sm90/int8_rows.h"
-#include "llm/ops/cuda/sm90/int8_tiles.h"
 #include "llm/ops/cuda/sm90/int8_vectors.h"
 #include "llm/ops/cuda/tiles.h"
 
@@ -43,6 +43,7 @@ CudaProduct::CudaProduct(const Stream& stream, std::span<std::uint8_t> scratch, 
       scratch_(scratch),
       multiprocessors_(device.multiprocessors),
       sm90_(VOLTPILE_SM90 && device.compute_capability == 90),
+      int8_(int8_device(device.compute_capability, device.multiprocessors)),
       batch_invariant_(batch_invariant),
       limit_(limit),
       counters_(most_tiles),
@@ -155,13 +156,11 @@ void CudaProduct::add_products(const MatmulArgs& args, std::size_t used, const f
     }
 }
 
-void CudaProduct::allow_integers([[maybe_unused]] std::span<WeightMatrix* const> weights,
-                                 [[maybe_unused]] bool gated, [[maybe_unused]] SlabMemory& copies,
-                                 [[maybe_unused]] std::size_t& room) {
-#if VOLTPILE_SM90
+void CudaProduct::allow_integers(std::span<WeightMatrix* const> weights, bool gated, SlabMemory& copies,
+                                 std::size_t& room) {
     MatmulArgs args;
     args.matrices = 0;
-    if (!sm90_ || weights.size() > std::size(args.matrix)) return;
+    if (int8_.kernel == Int8Kernel::None || weights.size() > std::size(args.matrix)) return;
     std::vector<std::int64_t> rows;
     for (const WeightMatrix* const weight : weights) {
         const DeviceMatrix& w = cuda(*weight).planes();
@@ -170,7 +169,7 @@ void CudaProduct::allow_integers([[maybe_unused]] std::span<WeightMatrix* const>
         rows.push_back(w.rows);
     }
     IntegerWeights integers{rotations_.of(args.matrix[0].columns, stream_), args.matrices, gated, {}};
-    integers.least_rows = least_rows_to_round_weights;
+    integers.least_rows = int8_.least.rounded;
     if (integers.rotation.columns == 0) return;
     const std::size_t bytes = integer_copy_bytes(rows, args.matrix[0].columns, gated);
     if (bytes > room && batch_invariant_) return;  // it would take too long for few rows
@@ -179,20 +178,20 @@ void CudaProduct::allow_integers([[maybe_unused]] std::span<WeightMatrix* const>
         integers.copy = copies.allocate(bytes);
         const std::int64_t all = weights_in(weights);
         const std::span matrices(args.matrix, weights.size());
-        integers.large =
-            std::ranges::all_of(matrices, [&](const DeviceMatrix& w) { return is_large(w.format, all); });
+        integers.large = sm90_ && std::ranges::all_of(matrices, [&](const DeviceMatrix& w) {
+                             return is_large(w.format, all);
+                         });
         const bool of_bytes =
             all >= least_weights_of_bytes && std::ranges::none_of(matrices, [](const DeviceMatrix& w) {
                 return has_fewer_than_8_bits(w.format);
             });
-        integers.least_rows = of_bytes ? least_int8_rows_of_bytes : least_int8_rows;
+        integers.least_rows = of_bytes ? int8_.least.of_bytes : int8_.least.copied;
         args.gated = gated;
         args.integers = &integers;
         args.scratch = scratch_.data();
         launch_integer_copy(args, scratch_.size(), stream_);
     }
     cuda(*weights.front()).set_integers(std::make_unique<const IntegerWeights>(std::move(integers)));
-#endif
 }
 
 const IntegerWeights* CudaProduct::integers_of(std::span<const WeightMatrix* const> weights, bool gated) {
@@ -202,21 +201,16 @@ const IntegerWeights* CudaProduct::integers_of(std::span<const WeightMatrix* con
     return same ? integers : nullptr;
 }
 
-bool CudaProduct::by_integers([[maybe_unused]] const IntegerWeights* integers,
-                              [[maybe_unused]] std::int64_t rows) const {
-#if VOLTPILE_SM90
-    if (!sm90_ || integers == nullptr) return false;
+bool CudaProduct::by_integers(const IntegerWeights* integers, std::int64_t rows) const {
+    if (integers == nullptr) return false;
     // Batch-invariant: any number of rows, since integers are added without rounding.
     if (batch_invariant_ || rows >= integers->least_rows) return true;
     return integers->large && rows > matvec_rows_if_large && rows <= matvec_rows;
-#else
-    return false;
-#endif
 }
 
 bool CudaProduct::by_int8_vectors([[maybe_unused]] const MatmulArgs& args) const {
 #if VOLTPILE_SM90
-    return by_integers(args.integers, args.rows) && takes_int8_vectors(args, multiprocessors_);
+    return sm90_ && by_integers(args.integers, args.rows) && takes_int8_vectors(args, multiprocessors_);
 #else
     return false;
 #endif
@@ -270,12 +264,10 @@ bool CudaProduct::takes_norm(HiddenRows x, std::span<const WeightMatrix* const> 
                              bool has_delta) const {
     const DeviceMatrix& w = cuda(*weights.front()).planes();
     if (x.columns != w.columns) return false;
-#if VOLTPILE_SM90
     const IntegerWeights* const integers = integers_of(weights, gated);
     if (by_integers(integers, x.rows))
         return (batch_invariant_ || x.rows <= matvec_rows || x.rows >= least_normed_rows(w.columns)) &&
                norms_in_int8_rows(integers->rotation);
-#endif
     if (gated && weights[0]->format() != weights[1]->format()) return false;
     if (x.rows > most_vector_rows(w.format, weights_in(weights))) return false;
     return !batch_invariant_ && !has_delta && norms_in_product(w.format, static_cast<int>(x.rows), w.columns);
@@ -330,10 +322,11 @@ void CudaProduct::run_woven(HiddenRows x, const CudaMatrix& gate, const CudaMatr
     by_kernels(args, used);
 }
 
-// Not if batch-invariant: the order in which cuBLAS sums depends on the number of rows. Dequantizing weights
-// to fp16 in memory pays only for many rows, and not at all where wide tiles take the weights (matmul.h).
+// Not if batch-invariant: the order in which cuBLAS sums depends on the number of rows. Nor where products
+// may be those of integers. Dequantizing weights to fp16 in memory pays only for many rows, and not at all
+// where wide tiles take the weights (matmul.h).
 bool CudaProduct::by_blas(const MatmulArgs& args) const {
-    if (batch_invariant_) return false;
+    if (batch_invariant_ || by_integers(args.integers, args.rows)) return false;
     const WeightFormat format = args.matrix[0].format;
     const bool wide = sm90_ && format != WeightFormat::F16;
     return !wide && args.rows > most_kernel_rows(format);
@@ -345,9 +338,8 @@ void CudaProduct::by_kernels(MatmulArgs& args, std::size_t used) {
     const std::size_t room = scratch_.size() - used;
 #if VOLTPILE_SM90
     if (by_int8_vectors(args)) return launch_int8_vectors(args, room, multiprocessors_, stream_);
-    if (by_integers(args.integers, args.rows))
-        return launch_int8_tiles(args, room, multiprocessors_, stream_);
 #endif
+    if (by_integers(args.integers, args.rows)) return launch_int8_tiles(args, room, int8_, stream_);
     if (by_vectors(args)) {
         args.split = matvec_split(args, multiprocessors_);
         if (matvec_scratch_bytes(args) > room)

@@ -9,6 +9,7 @@
 #include "device/device.h"
 #include "device/slab_memory.h"
 #include "device/stream.h"
+#include "llm/ops/cuda/int8_product.h"
 #include "llm/ops/cuda/loader.h"
 #include "llm/ops/cuda/matmul.h"
 #include "llm/ops/cuda/rotation.h"
@@ -107,6 +108,7 @@ class CudaProduct {
     std::span<std::uint8_t> scratch_;
     int multiprocessors_;
     bool sm90_;  // the kernels in sm90 may run
+    Int8Device int8_;
     bool batch_invariant_;
     float limit_;
     DeviceBuffer<int> counters_;

@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "device/capability.h"
 #include "device/memory.h"
 #include "llm/model/gpu_memory.h"
 
@@ -25,7 +26,7 @@ std::vector<std::uint32_t> random_signs(int columns) {
 }  // namespace
 
 Rotation Rotations::of(int columns, const Stream& stream) {
-    if (columns > most_integer_columns) return {};
+    if (columns > most_integer_columns(current_compute_capability())) return {};
     DeviceBuffer<std::uint32_t>& signs = signs_[columns];
     if (signs.size() == 0) {
         const std::vector<std::uint32_t> words = random_signs(columns);

@@ -11,14 +11,14 @@
 #pragma once
 
 #include "llm/ops/cuda/early_launch.cuh"
+#include "llm/ops/cuda/int8_output.cuh"
 #include "llm/ops/cuda/sm90/cluster.cuh"
-#include "llm/ops/cuda/sm90/int8_shape.h"
 #include "llm/ops/cuda/sm90/int8_warpgroup.cuh"
-#include "llm/ops/cuda/sm90/shared_tile.cuh"
 #include "llm/ops/cuda/sm90/stage_ring.cuh"
 
 namespace voltpile::llm {
 
+// The two blocks of a cluster have the halves of the same tile, and each brings a part of x to both.
 constexpr int int8_threads = 3 * warpgroup_threads;
 // Registers of a thread at the start, and of those that multiply and copy: together as many. With few sums,
 // and not all shared memory for stages, a block begins to copy weights while others still round x.
@@ -28,15 +28,6 @@ struct Int8Resources {
     static constexpr int registers = few ? 104 : 168, multiplying = few ? 136 : 232, copying = 40;
     static_assert(2 * multiplying + copying == 3 * registers && registers * int8_threads <= 65536);
     static constexpr int stage_bytes = (few ? 160 : 225) * 1024;
-};
-
-struct Int8Args {
-    // Of tiles of int8_tile_weights rows of weights. Pieces are counted twice, once for each half of a tile;
-    // `begin` and first_tile count halves.
-    TileArgs tiles;
-    Int8Rows weights, x;  // those of the launch
-    int steps;            // of all tiles that exist; tiles.tiles may be more, so that workers divide them
-    bool lasting;         // no kernel writes the weights
 };
 
 template <class Shape>
@@ -158,50 +149,6 @@ class Int8Product {
 
     Shared& shared_;
     RingPlace<Shared::stages> next_;
-};
-
-// Where the sums of a half of a tile go.
-template <bool gated, class Shape>
-class Int8Output {
-  public:
-    // piece: counted twice. x_scale: of its rows, in shared memory.
-    __device__ Int8Output(const Int8Args& args, int tile, int piece, const float* x_scale)
-        : Int8Output(args, int8_halves * tile + piece % int8_halves, piece / int8_halves, x_scale,
-                     threadIdx.x) {}
-    __device__ static void add(float4& sum, const float4& part) {
-        sum.x = __int_as_float(__float_as_int(sum.x) + __float_as_int(part.x));
-        sum.y = __int_as_float(__float_as_int(sum.y) + __float_as_int(part.y));
-        sum.z = __int_as_float(__float_as_int(sum.z) + __float_as_int(part.z));
-        sum.w = __int_as_float(__float_as_int(sum.w) + __float_as_int(part.w));
-    }
-    // See TileOutput.
-    template <int count>
-    __device__ __forceinline__ void put_quads(int n, const float4 (&bits)[count]) const {
-        float4 sum[count];
-#pragma unroll
-        for (int q = 0; q < count; ++q) {
-            const auto x = *reinterpret_cast<const float2*>(x_scale_ + (n + q) * 8);
-            sum[q] = make_float4(number(bits[q].x, scale_[0] * x.x), number(bits[q].y, scale_[0] * x.y),
-                                 number(bits[q].z, scale_[1] * x.x), number(bits[q].w, scale_[1] * x.y));
-        }
-        out_.put_quads(n, sum);
-    }
-
-  private:
-    __device__ Int8Output(const Int8Args& args, int half, int piece, const float* x_scale, unsigned thread)
-        : out_(args.tiles, half, piece), x_scale_(x_scale + thread % 4 * 2) {
-        const float* scale = args.weights.scale + static_cast<std::int64_t>(half) * Shape::weights +
-                             static_cast<int>(thread) / 32 * 16 + static_cast<int>(thread) % 32 / 4;
-        scale_[0] = scale[0];
-        scale_[1] = scale[8];
-    }
-    __device__ static float number(float bits, float scale) {
-        return static_cast<float>(__float_as_int(bits)) * scale;
-    }
-
-    TileOutput<gated, Shape> out_;
-    const float* x_scale_;
-    float scale_[2];  // of weights
 };
 
 // A worker has two blocks for each piece of rows of x, a cluster.

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "base/error.h"
-#include "llm/ops/cuda/sm90/int8_rows.h"
+#include "llm/ops/cuda/int8_rows.h"
 #include "llm/ops/cuda/sm90/int8_vectors.cuh"
 
 namespace voltpile::llm {

@@ -8,8 +8,8 @@
 #pragma once
 
 #include "llm/ops/cuda/async_copy.cuh"
-#include "llm/ops/cuda/sm90/int8_row.cuh"
-#include "llm/ops/cuda/sm90/int8_shape.h"
+#include "llm/ops/cuda/int8_row.cuh"
+#include "llm/ops/cuda/int8_shape.h"
 #include "llm/ops/cuda/sm90/stage_ring.cuh"
 
 namespace voltpile::llm {
@@ -120,7 +120,7 @@ class VectorSource {
     }
 
   private:
-    static constexpr int half = Int8Shape<32>::weights;
+    static constexpr int half = int8_half_weights;
     static constexpr int none = 1 << 30;
 
     __device__ int end_of_matrix(int of_eight) const {

@@ -9,6 +9,8 @@
 #include <cstdint>
 
 #include "llm/ops/cuda/async_copy.cuh"
+#include "llm/ops/cuda/named_barrier.cuh"
+#include "llm/ops/cuda/swizzle.cuh"
 
 namespace voltpile::llm {
 
@@ -87,14 +89,6 @@ __device__ __forceinline__ void show_to_products() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// Hardware barrier `id` (1 to 15) among `threads` threads of the block. arrive_at() does not wait.
-__device__ __forceinline__ void meet_at(int id, int threads) {
-    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-__device__ __forceinline__ void arrive_at(int id, int threads) {
-    asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-
 // Changes the registers per thread of the warpgroup. All its warps call it.
 template <int registers>
 __device__ __forceinline__ void take_registers() {
@@ -116,10 +110,6 @@ __device__ __forceinline__ std::uint64_t describe(const void* shared, int chunk_
 }
 __device__ __forceinline__ std::uint64_t advanced(std::uint64_t description, int bytes) {
     return description + static_cast<std::uint64_t>(bytes >> 4);
-}
-// The place of 16-byte piece `piece` (0 to 7) in row `row`.
-__device__ __forceinline__ int swizzled(int row, int piece) {
-    return piece ^ row % 8;
 }
 
 // Products run asynchronously: begin_products(), some multiply(), end_of_products(), and later

@@ -6,7 +6,7 @@
 
 #include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/grids/table.cuh"
-#include "llm/ops/cuda/sm90/shared_tile.cuh"
+#include "llm/ops/cuda/shared_tile.cuh"
 #include "llm/ops/cuda/sm90/stage_ring.cuh"
 #include "llm/ops/cuda/sm90/tensor_map.h"
 #include "llm/ops/cuda/sm90/wide_product.h"

@@ -1,4 +1,4 @@
-// The operands of products of integers (int8_product.cuh): rows of weights and of x, rotated (rotation.h) and
+// The operands of products of integers (int8_product.h): rows of weights and of x, rotated (rotation.h) and
 // rounded to 8 bits with a scale for each row.
 #pragma once
 
@@ -9,15 +9,15 @@
 
 namespace voltpile::llm {
 
-// A block multiplies a half of a tile's rows of weights by `piece` rows of x. The two blocks of a cluster
-// have the halves of the same tile, and each brings a part of x to both.
-template <int piece>
-struct Int8Shape {  // see shared_tile.cuh
-    static constexpr int warpgroups = 2, threads = 128 * warpgroups, slabs = 1;
-    static constexpr int weights = 64 * warpgroups, rows = piece;
+// A block multiplies a half of a tile's rows of weights by `piece` rows of x.
+constexpr int int8_halves = 2, int8_half_weights = 128;
+constexpr int int8_tile_weights = int8_halves * int8_half_weights;
+// See shared_tile.cuh.
+template <int piece, int slab_count>
+struct Int8Shape {
+    static constexpr int slabs = slab_count, warpgroups = int8_half_weights / 64 / slabs;
+    static constexpr int threads = 128 * warpgroups, weights = int8_half_weights, rows = piece;
 };
-constexpr int int8_halves = 2;
-constexpr int int8_tile_weights = int8_halves * Int8Shape<32>::weights;
 
 // quants: int8 (rows / each, steps, each, 128), each being the rows of a half of a tile, or of a piece of x.
 // 16-byte pieces of 128 columns are at swizzled(). Rows that do not exist may be anything, columns that do

@@ -1,7 +1,6 @@
 // Where the sums of a tile go. Shape: see shared_tile.cuh.
 #pragma once
 
-#include "llm/ops/cuda/sm90/warpgroup.cuh"
 #include "llm/ops/cuda/tiles.cuh"
 
 namespace voltpile::llm {

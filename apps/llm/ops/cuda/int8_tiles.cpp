@@ -1,25 +1,43 @@
-#include "llm/ops/cuda/sm90/int8_tiles.h"
+#include "llm/ops/cuda/int8_tiles.h"
 
 #include <algorithm>
 
 #include "base/error.h"
-#include "llm/ops/cuda/sm90/int8_product.cuh"
-#include "llm/ops/cuda/sm90/int8_rows.h"
+#include "llm/ops/cuda/dequantize.h"
+#include "llm/ops/cuda/int8_rows.h"
 #include "llm/ops/cuda/sm90/wide_product.h"
 
 namespace voltpile::llm {
 
 namespace {
 
-constexpr int half_rows = Int8Shape<32>::weights;  // of weights
-
 constexpr std::size_t most_bytes_of_halves = std::size_t{16} << 20;  // weights on their way to integers
 
-// As few rows as take all, or those of which the last piece has the most.
-int piece_rows_for(int rows) {
+// As few rows as take all, or those of which the last piece has the most; at most `most`.
+int piece_rows_for(int rows, int most) {
     for (const int each : {32, 64, 128})
-        if (rows <= each) return each;
+        if (rows <= each || each == most) return each;
     return rows > 256 && rows <= 384 ? 128 : 256;
+}
+
+// Returns how many of the pieces of rows of x a launch multiplies. A launch's workers have as many pairs of
+// multiprocessors each, and some may be left over. More launches read the weights more often: they pay if
+// they are 10 % faster by this count (on an H200, 8 % did not).
+int pieces_of_launch(int pieces, int multiprocessors) {
+    const int pairs = multiprocessors / int8_halves, most = std::min(most_pieces, pairs);
+    const int fewest = (pieces + most - 1) / most;
+    int best = 0;
+    double least = 0;
+    for (int launches = fewest; launches <= std::min(4 * fewest, pieces); ++launches) {
+        const int each = (pieces + launches - 1) / launches, last = pieces - each * (launches - 1);
+        if (last <= 0) continue;
+        const int workers = pairs / each, workers_of_last = pairs / last;
+        const double time = (launches - 1.0) / workers + 1.0 / workers_of_last;
+        if (best > 0 && time > 0.9 * least) continue;
+        best = each;
+        least = time;
+    }
+    return best;
 }
 
 // Rounds tiles `begin` to begin + count - 1 to rows 0 and following of `to`. halves: memory for some rows.
@@ -38,7 +56,7 @@ void round_tiles(const TileArgs& all, int begin, int count, const Int8Rows& to, 
         for (int row = row_begin; row < row_end; row += each) {
             const int rows = std::min(each, row_end - row);
             launch_dequantize(w, row, rows, halves, stream);
-            Int8Places places{to, half_rows, 0, args.gated};
+            Int8Places places{to, int8_half_weights, 0, args.gated};
             const int place = row - (begin - first_tile) * tile_rows;  // among the rows of the matrix
             places.first = args.gated ? place * 2 + m * 8 : place;
             launch_int8_rows(halves, rows, args.integers->rotation, places, stream);
@@ -52,7 +70,8 @@ struct Room {
     std::uint8_t *parts, *weights = nullptr, *x, *halves = nullptr;
 
     Room(const TileArgs& all, int piece_rows, std::size_t bytes, int multiprocessors) {
-        const std::size_t parts_bytes = 2 * sizeof(float) * half_rows * static_cast<std::size_t>(piece_rows) *
+        const std::size_t parts_bytes = 2 * sizeof(float) * int8_half_weights *
+                                        static_cast<std::size_t>(piece_rows) *
                                         static_cast<std::size_t>(multiprocessors);
         const std::size_t tile_bytes = bytes_of_rows(int8_tile_weights, all.steps),
                           piece_bytes = bytes_of_rows(static_cast<std::size_t>(piece_rows), all.steps);
@@ -78,16 +97,6 @@ struct Room {
     }
 };
 
-template <class Shape>
-void launch_product(const Int8Args& args, const Stream& stream) {
-    const auto kernel = args.tiles.matmul.gated ? int8_product<true, Shape> : int8_product<false, Shape>;
-    constexpr std::size_t bytes = sizeof(Int8Shared<Shape>);
-    cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-               "shared memory of a product of integers");
-    launch_early("product of integers", kernel,
-                 {args.tiles.pieces * args.tiles.matmul.workers, int8_threads, bytes}, stream, args);
-}
-
 // Returns the number of workers of each piece, at most `most`, and makes tiles a multiple of it if they have
 // whole tiles each. Costs are in steps (measured).
 int divide_tiles(TileArgs& args, int piece_rows, int most) {
@@ -107,24 +116,18 @@ int divide_tiles(TileArgs& args, int piece_rows, int most) {
 
 // some: tiles and pieces that are not yet counted by halves, and the rows of x of the launch.
 void launch_products(TileArgs some, int piece_rows, const Int8Rows& weights, const Int8Rows& x, bool lasting,
-                     int multiprocessors, const Stream& stream) {
+                     const Int8Device& device, const Stream& stream) {
     const int steps = some.tiles * some.steps;
-    some.matmul.workers = divide_tiles(some, piece_rows, multiprocessors / (int8_halves * some.pieces));
+    some.matmul.workers =
+        divide_tiles(some, piece_rows, device.multiprocessors / (int8_halves * some.pieces));
     some.pieces *= int8_halves;
     some.begin *= int8_halves;
     for (int& first : some.first_tile) first *= int8_halves;
     const Int8Args args{some, weights, x, steps, lasting};
-    // All blocks run at once also in pairs: a pair has the two multiprocessors of a TPC.
-    switch (piece_rows) {
-        case 32:
-            return launch_product<Int8Shape<32>>(args, stream);
-        case 64:
-            return launch_product<Int8Shape<64>>(args, stream);
-        case 128:
-            return launch_product<Int8Shape<128>>(args, stream);
-        default:
-            return launch_product<Int8Shape<256>>(args, stream);
-    }
+#if VOLTPILE_SM90
+    if (device.kernel == Int8Kernel::Warpgroups) return launch_int8_by_warpgroups(args, piece_rows, stream);
+#endif
+    launch_int8_by_warps(args, piece_rows, stream);
 }
 
 // The same norm of the rows from `row` on.
@@ -139,11 +142,11 @@ NormArgs norm_from(NormArgs norm, int row, int columns) {
 
 }  // namespace
 
-void launch_int8_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int multiprocessors,
+void launch_int8_tiles(const MatmulArgs& args, std::size_t scratch_bytes, const Int8Device& device,
                        const Stream& stream) {
-    const int piece_rows = piece_rows_for(args.rows), columns = args.matrix[0].columns;
+    const int piece_rows = piece_rows_for(args.rows, device.piece_rows), columns = args.matrix[0].columns;
     const TileArgs all = tile_args(args, piece_rows, int8_tile_weights);
-    const Room room(all, piece_rows, scratch_bytes, multiprocessors);
+    const Room room(all, piece_rows, scratch_bytes, device.multiprocessors);
     const IntegerWeights& integers = *args.integers;
     const bool copied = integers.copy.bytes() > 0;
     const auto pieces_each = static_cast<int>(room.pieces_each);
@@ -160,9 +163,7 @@ void launch_int8_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int mu
         else
             launch_normed_int8_rows(norm_from(args.norm, row, columns), rows, integers.rotation, places,
                                     stream);
-        const int most = std::min(most_pieces, multiprocessors / int8_halves);
-        const int launches = (pieces + most - 1) / most;
-        const int each = (pieces + launches - 1) / launches;
+        const int each = pieces_of_launch(pieces, device.multiprocessors);
         const auto tiles_each = static_cast<int>(room.tiles_each);
         for (int tile = 0; tile < all.tiles; tile += tiles_each) {
             TileArgs some = all;
@@ -196,7 +197,7 @@ void launch_int8_tiles(const MatmulArgs& args, std::size_t scratch_bytes, int mu
                 const Int8Rows some_x{
                     x.quants + static_cast<std::int64_t>(first_row) * all.steps * step_columns,
                     x.scale + first_row};
-                launch_products(some, piece_rows, weights, some_x, copied, multiprocessors, stream);
+                launch_products(some, piece_rows, weights, some_x, copied, device, stream);
             }
         }
     }

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "device/stream.h"
+#include "llm/ops/cuda/int8_shape.h"
 #include "llm/ops/cuda/norm_args.h"
 #include "llm/ops/cuda/rotation.h"
-#include "llm/ops/cuda/sm90/int8_shape.h"
 
 namespace voltpile::llm {
 

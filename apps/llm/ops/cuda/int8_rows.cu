@@ -1,7 +1,7 @@
-#include "llm/ops/cuda/sm90/int8_rows.h"
+#include "llm/ops/cuda/int8_rows.h"
 
-#include "llm/ops/cuda/sm90/int8_row.cuh"
-#include "llm/ops/cuda/sm90/warpgroup.cuh"
+#include "llm/ops/cuda/int8_row.cuh"
+#include "llm/ops/cuda/swizzle.cuh"
 
 namespace voltpile::llm {
 

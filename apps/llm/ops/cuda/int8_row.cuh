@@ -178,14 +178,26 @@ __device__ __forceinline__ void rotated_group(const float* row, int column, floa
     butterflies<4>(v);
 }
 
+// Returns the largest of the warp's.
+__device__ __forceinline__ std::uint32_t largest_of_warp(std::uint32_t bits) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2)
+        bits = max(bits, __shfl_xor_sync(0xffffffffu, bits, offset));
+    return bits;
+#else
+    return __reduce_max_sync(0xffffffffu, bits);
+#endif
+}
+
 // Returns the largest magnitude of the block's threads as bits, of which those of NaN are the largest.
 __device__ __forceinline__ std::uint32_t largest_of_block(std::uint32_t bits) {
     __shared__ std::uint32_t of_warp[most_row_threads / 32];
-    bits = __reduce_max_sync(0xffffffffu, bits);
+    bits = largest_of_warp(bits);
     if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = bits;
     __syncthreads();
     const unsigned lane = threadIdx.x % 32;
-    return __reduce_max_sync(0xffffffffu, lane < blockDim.x / 32 ? of_warp[lane] : 0);
+    return largest_of_warp(lane < blockDim.x / 32 ? of_warp[lane] : 0);
 }
 
 // Returns value * inverse, each at most 127, as four bytes. Adding 1.5 * 2^23 leaves the integer in the low

@@ -1,12 +1,13 @@
-// Tiles of products on compute capability 9.0: the runs of blocks, and sums of which several workers have
+// Wide tiles of products, and those of integers: the runs of blocks, and sums of which several workers have
 // parts. A Shape has:
-//   warpgroups   that multiply, the first ones of a block; threads: theirs
+//   warpgroups   of 128 threads that multiply, the first ones of a block; threads: theirs
 //   slabs        of 64 rows of weights, of each warpgroup
 //   weights      rows of weights of a tile
 //   rows         rows of x of a tile
 #pragma once
 
-#include "llm/ops/cuda/sm90/tile_output.cuh"
+#include "llm/ops/cuda/named_barrier.cuh"
+#include "llm/ops/cuda/tile_output.cuh"
 
 namespace voltpile::llm {
 
