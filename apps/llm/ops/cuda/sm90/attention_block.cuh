@@ -30,6 +30,16 @@ struct Shared {
     PhaseBarrier keys_there[stages], values_there[stages];
     PhaseBarrier keys_read[stages], values_read[stages];
     Piece piece;
+
+    // A thread calls it, before a barrier.
+    __device__ void start_barriers() {
+        for (int s = 0; s < stages; ++s) {
+            keys_there[s].start(warpgroup_threads);
+            values_there[s].start(warpgroup_threads);
+            keys_read[s].start(4 * warpgroups);
+            values_read[s].start(4 * warpgroups);
+        }
+    }
 };
 
 // Returns the first lane's value, so that the compiler knows that it is the same in all lanes.
@@ -69,5 +79,64 @@ struct View {
         end = uniform(high >= low ? high / block_tokens + 1 : low / block_tokens);
     }
 };
+
+// Brings the rows of a warpgroup that multiplies to shared memory, each warp its own 16. barrier: of the
+// warpgroup (meet_at()).
+template <int width>
+__device__ __forceinline__ void load_queries(const AttentionArgs& a, int group, int barrier,
+                                             Shared<width>& shared) {
+    constexpr int pieces = width / 8, step = 32 / pieces, loads = 16 / step;
+    const int lane = static_cast<int>(threadIdx.x) % 32, piece = lane % pieces;
+    const int warp_row = uniform(static_cast<int>(threadIdx.x) / 32 * 16);
+    const int kv_head = static_cast<int>(blockIdx.x);
+    const auto* qkv = static_cast<const __half*>(a.qkv);
+    uint4 loaded[loads];
+#pragma unroll
+    for (int i = 0; i < loads; ++i) {
+        const int row =
+            min(shared.piece.first_row + warp_row + i * step + lane / pieces, shared.piece.rows - 1);
+        const int token = row / group, head = kv_head * group + row % group;
+        const auto* from = qkv + qkv_row(a, shared.piece.batch_row + token) + head * width;
+        loaded[i] = reinterpret_cast<const uint4*>(from)[piece];
+    }
+#pragma unroll
+    for (int i = 0; i < loads; ++i)
+        *reinterpret_cast<uint4*>(piece_of<width, block_rows>(
+            shared.query, warp_row + i * step + lane / pieces, piece)) = loaded[i];
+    show_to_products();
+    meet_at(barrier, warpgroup_threads);
+}
+// score = the products of the warpgroup's rows and the keys of a stage.
+template <int width>
+__device__ __forceinline__ void begin_score_products(Shared<width>& shared, int warpgroup, int stage,
+                                                     float (&score)[64]) {
+    const std::uint64_t queries = describe(&shared.query[0][warpgroup * 64][0]);
+    const std::uint64_t keys = describe(&shared.keys[stage][0][0][0]);
+    keep(score);
+    begin_products();
+#pragma unroll
+    for (int d = 0; d < width; d += 16) {
+        const int in_chunk = d % 64 * 2;
+        multiply_columns(score, advanced(queries, d / 64 * (block_rows * 128) + in_chunk),
+                         advanced(keys, d / 64 * (block_tokens * 128) + in_chunk), d > 0);
+    }
+    end_of_products();
+    keep(score);
+}
+// sum += the weights times the values of a stage.
+template <int width>
+__device__ __forceinline__ void begin_value_products(Shared<width>& shared, int stage,
+                                                     std::uint32_t (&weight)[block_tokens / 16][4],
+                                                     float (&sum)[width / 2]) {
+    const std::uint64_t values = describe(&shared.values[stage][0][0][0], block_tokens * 128);
+    keep(sum);
+    keep(weight);
+    begin_products();
+#pragma unroll
+    for (int k = 0; k < block_tokens; k += 16)
+        multiply<false>(sum, weight[k / 16], advanced(values, k * 128));
+    end_of_products();
+    keep(sum);
+}
 
 }  // namespace voltpile::llm

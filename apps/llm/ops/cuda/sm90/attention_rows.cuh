@@ -31,7 +31,7 @@ class Rows {
     }
 
     __device__ void compute() {
-        load_queries();
+        load_queries(a_, view_.group, own_barrier(), shared_);
         const float scale = softmax_scale(a_);
         if (warpgroup_ == 1) arrive_at(turn_barrier(0), block_compute_threads);
         int n = view_.end - 1;
@@ -40,7 +40,7 @@ class Rows {
         shared_.keys_there[keys_turn_.stage].wait(keys_turn_.parity);
         show_to_products();
         meet_at(turn_barrier(warpgroup_), block_compute_threads);
-        begin_score_products(score);
+        begin_score_products(shared_, warpgroup_, keys_turn_.stage, score);
         arrive_at(turn_barrier(1 - warpgroup_), block_compute_threads);
         wait_for_products<0>();
         keep(score);
@@ -53,10 +53,10 @@ class Rows {
             shared_.keys_there[keys_turn_.stage].wait(keys_turn_.parity);
             show_to_products();
             meet_at(turn_barrier(warpgroup_), block_compute_threads);
-            begin_score_products(score);
+            begin_score_products(shared_, warpgroup_, keys_turn_.stage, score);
             shared_.values_there[values_turn_.stage].wait(values_turn_.parity);
             show_to_products();
-            begin_value_products(weight);
+            begin_value_products(shared_, values_turn_.stage, weight, sum_);
             arrive_at(turn_barrier(1 - warpgroup_), block_compute_threads);
             wait_for_products<1>();
             keep(score);
@@ -67,7 +67,7 @@ class Rows {
         if (warpgroup_ == 0) meet_at(turn_barrier(0), block_compute_threads);
         shared_.values_there[values_turn_.stage].wait(values_turn_.parity);
         show_to_products();
-        begin_value_products(weight);
+        begin_value_products(shared_, values_turn_.stage, weight, sum_);
         wait_for_products<0>();
         keep(sum_);
         store(scale);
@@ -84,54 +84,6 @@ class Rows {
         return 1 + warpgroups + warpgroup_;
     }
 
-    // Each warp loads its own 16 rows.
-    __device__ void load_queries() {
-        constexpr int step = 32 / pieces, loads = 16 / step;
-        const int piece = lane_ % pieces, kv_head = static_cast<int>(blockIdx.x);
-        const auto* qkv = static_cast<const __half*>(a_.qkv);
-        uint4 loaded[loads];
-#pragma unroll
-        for (int i = 0; i < loads; ++i) {
-            const int row =
-                min(shared_.piece.first_row + warp_row_ + i * step + lane_ / pieces, shared_.piece.rows - 1);
-            const int token = row / view_.group, head = kv_head * view_.group + row % view_.group;
-            const auto* from = qkv + qkv_row(a_, shared_.piece.batch_row + token) + head * width;
-            loaded[i] = reinterpret_cast<const uint4*>(from)[piece];
-        }
-#pragma unroll
-        for (int i = 0; i < loads; ++i)
-            *reinterpret_cast<uint4*>(piece_of<width, block_rows>(
-                shared_.query, warp_row_ + i * step + lane_ / pieces, piece)) = loaded[i];
-        show_to_products();
-        meet_at(own_barrier(), warpgroup_threads);
-    }
-
-    __device__ __forceinline__ void begin_score_products(float (&score)[64]) {
-        const std::uint64_t queries = describe(&shared_.query[0][warpgroup_ * 64][0]);
-        const std::uint64_t keys = describe(&shared_.keys[keys_turn_.stage][0][0][0]);
-        keep(score);
-        begin_products();
-#pragma unroll
-        for (int d = 0; d < width; d += 16) {
-            const int in_chunk = d % 64 * 2;
-            multiply_columns(score, advanced(queries, d / 64 * (block_rows * 128) + in_chunk),
-                             advanced(keys, d / 64 * (block_tokens * 128) + in_chunk), d > 0);
-        }
-        end_of_products();
-        keep(score);
-    }
-    __device__ __forceinline__ void begin_value_products(std::uint32_t (&weight)[block_tokens / 16][4]) {
-        const std::uint64_t values =
-            describe(&shared_.values[values_turn_.stage][0][0][0], block_tokens * 128);
-        keep(sum_);
-        keep(weight);
-        begin_products();
-#pragma unroll
-        for (int k = 0; k < block_tokens; k += 16)
-            multiply<false>(sum_, weight[k / 16], advanced(values, k * 128));
-        end_of_products();
-        keep(sum_);
-    }
     __device__ void finish_keys() {
         if (lane_ == 0) shared_.keys_read[keys_turn_.stage].arrive();
         keys_turn_.advance();

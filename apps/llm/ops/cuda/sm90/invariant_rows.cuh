@@ -1,113 +1,104 @@
-// The attention of 16 rows of a prompt by one warp, whose scores stay in registers: the same products and
-// sums, in the same order, as those of attention_prompt.cu and of decoding, to the same bits.
+// The attention of 64 rows of a prompt by one warpgroup, whose scores stay in registers: the same products
+// and sums, in the same order, as those of attention_prompt.cu and of decoding, to the same bits. This relies
+// on products of warpgroups and of warps (mma.m16n8k16) having the same bits on compute capability 9.0, which
+// the PTX manual does not promise; tests of batch invariance compare them.
 #pragma once
 
-#include "llm/ops/cuda/async_copy.cuh"
-#include "llm/ops/cuda/attention_piece.cuh"
+#include "llm/ops/cuda/sm90/attention_block.cuh"
 
 namespace voltpile::llm {
 
-constexpr int warp_rows = 16;
-
-// d += a b for 16 rows and columns of a, 8 columns of b (PTX ISA: mma.m16n8k16).
-__device__ __forceinline__ void multiply_halves(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
-                                                std::uint32_t b1) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-        "{%0,%1,%2,%3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-// Loads four matrices of 8 x 8 halves; lane l has the address of row l % 8 of matrix l / 8. Lane 4 g + t gets
-// numbers 2 t and 2 t + 1 of row g of each, or of column g if transposed.
-template <bool transposed>
-__device__ __forceinline__ void load_matrices(std::uint32_t (&to)[4], const __half* from) {
-    const std::uint32_t at = shared_address(from);
-    if constexpr (transposed)
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(at));
-    else
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(at));
-}
-
-// Lane 4 g + t has rows g and g + 8 of the warp.
+// Lane 4 g + t of a warp has rows g and g + 8 of the warp's 16.
 template <int width>
 class InvariantRows {
-    using Tile = __half[split_tokens][width + 8];
-    static constexpr int groups = split_tokens / 8, outputs = width / 8;  // of 8 tokens, of 8 columns
-
   public:
-    // row: the warp's first among those of `piece`, from which the block's rows count.
-    __device__ InvariantRows(const AttentionArgs& a, const Piece& piece, int row) : a_(a), lane_(lane()) {
-        const int group = a.heads / a.kv_heads;
-        const auto position_of = [&](int r) { return piece.position + min(r, piece.rows - 1) / group; };
-        first_ = position_of(row);
-        last_ = row < piece.rows ? position_of(row + warp_rows - 1) : -1;
+    __device__ InvariantRows(const AttentionArgs& a, const View& view, Shared<width>& shared)
+        : a_(a),
+          view_(view),
+          shared_(shared),
+          warpgroup_(uniform(static_cast<int>(threadIdx.x) / warpgroup_threads)),
+          lane_(static_cast<int>(threadIdx.x) % 32),
+          row_(shared.piece.first_row + uniform(static_cast<int>(threadIdx.x) / 32 * 16)) {
+        const Piece& piece = shared.piece;
+        const auto position_of = [&](int r) { return piece.position + min(r, piece.rows - 1) / view.group; };
+        const int of_warpgroup = piece.first_row + warpgroup_ * 64;
+        oldest_ = position_of(of_warpgroup);
+        newest_ = of_warpgroup < piece.rows ? position_of(of_warpgroup + 63) : -1;
+        first_ = position_of(row_);
+        last_ = position_of(row_ + 15);
 #pragma unroll
-        for (int r = 0; r < 2; ++r) position_[r] = position_of(row + lane_ / 4 + 8 * r);
+        for (int r = 0; r < 2; ++r) position_[r] = position_of(row_ + lane_ / 4 + 8 * r);
         begin_span();
     }
-    // Whether any row sees a token of the split.
-    __device__ __forceinline__ bool sees(int split) const {
-        return split <= last_ && split + split_tokens > first_position(a_, first_);
-    }
-    // Of the warp's rows in `query`.
-    template <int rows>
-    __device__ __forceinline__ void score(const __half (&query)[rows][width + 8], int row, const Tile& keys) {
-#pragma unroll
-        for (auto& s : score_) s[0] = s[1] = s[2] = s[3] = 0;
-        const __half* const q = &query[row + lane_ % 16][lane_ / 16 * 8];
-        const __half* const k = &keys[lane_ / 16 * 8 + lane_ % 8][lane_ / 8 % 2 * 8];
-#pragma unroll
-        for (int d = 0; d < width; d += 16) {
-            std::uint32_t of_rows[4];
-            load_matrices<false>(of_rows, q + d);
-#pragma unroll
-            for (int n = 0; n < groups; n += 2) {
-                std::uint32_t of_tokens[4];
-                load_matrices<false>(of_tokens, k + n * 8 * (width + 8) + d);
-                multiply_halves(score_[n], of_rows, of_tokens[0], of_tokens[1]);
-                multiply_halves(score_[n + 1], of_rows, of_tokens[2], of_tokens[3]);
+    // joined: the thread's memory, with `stride` floats from one number to the next, for all numbers of the
+    // sums over earlier spans.
+    __device__ void compute(float* joined, int stride) {
+        load_queries(a_, view_.group, 1 + warpgroup_, shared_);
+        const float scale = softmax_scale(a_);
+        const bool joins = view_.begin * split_tokens / span_tokens != view_.high / span_tokens;
+        Turn turn;
+#pragma unroll 1
+        for (int n = view_.begin; n < view_.end; ++n, turn.advance()) {
+            const int split = n * split_tokens, next = split + split_tokens;
+            const bool sees = split <= newest_ && next > first_position(a_, oldest_);
+            std::uint32_t weight[block_tokens / 16][4];
+            shared_.keys_there[turn.stage].wait(turn.parity);
+            if (sees) {
+                float score[64];
+                show_to_products();
+                begin_score_products(shared_, warpgroup_, turn.stage, score);
+                wait_for_products<0>();
+                keep(score);
+                if (lane_ == 0) shared_.keys_read[turn.stage].arrive();
+                soften(split, scale, score, weight);
+            } else if (lane_ == 0) {
+                shared_.keys_read[turn.stage].arrive();
+            }
+            shared_.values_there[turn.stage].wait(turn.parity);
+            if (sees) add(turn.stage, weight);
+            if (lane_ == 0) shared_.values_read[turn.stage].arrive();
+            if (joins && (next % span_tokens == 0 || n + 1 == view_.end)) {
+                end_span(joined, stride);
+                begin_span();
             }
         }
+        if (joins)
+            take(joined, stride);
+        else
+            end_only_span();
+        store();
     }
+
+  private:
+    static constexpr int groups = split_tokens / 8;  // of 8 tokens
+    static constexpr int sums = width / 2;
+    static_assert(block_tokens == split_tokens);
+
     // Turns the scores into weights, see soften_split().
-    __device__ __forceinline__ void soften(int split, float scale) {
+    __device__ __forceinline__ void soften(int split, float scale, float (&score)[64],
+                                           std::uint32_t (&weight)[block_tokens / 16][4]) {
         const bool whole = first_ >= split + split_tokens - 1 && first_position(a_, last_) <= split;
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
             if (whole)
-                soften_row<true>(r, split, scale);
+                soften_row<true>(r, split, scale, score, weight);
             else
-                soften_row<false>(r, split, scale);
+                soften_row<false>(r, split, scale, score, weight);
         }
     }
     // Adds the weighted values to the span's sums.
-    __device__ __forceinline__ void add(const Tile& values) {
-        float part[outputs][4] = {};
-        const __half* const v = &values[lane_ / 8 % 2 * 8 + lane_ % 8][lane_ / 16 * 8];
+    __device__ __forceinline__ void add(int stage, std::uint32_t (&weight)[block_tokens / 16][4]) {
+        float part[sums];
 #pragma unroll
-        for (int k = 0; k < groups; k += 2) {
-            const std::uint32_t weights[4] = {weight_[k][0], weight_[k][1], weight_[k + 1][0],
-                                              weight_[k + 1][1]};
+        for (float& each : part) each = 0;
+        show_to_products();
+        begin_value_products(shared_, stage, weight, part);
+        wait_for_products<0>();
+        keep(part);
 #pragma unroll
-            for (int n = 0; n < outputs; n += 2) {
-                std::uint32_t of_tokens[4];
-                load_matrices<true>(of_tokens, v + k * 8 * (width + 8) + n * 8);
-                multiply_halves(part[n], weights, of_tokens[0], of_tokens[1]);
-                multiply_halves(part[n + 1], weights, of_tokens[2], of_tokens[3]);
-            }
-        }
-#pragma unroll
-        for (int n = 0; n < outputs; ++n) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) sum_[n][i] = join_value(sum_[n][i], part[n][i], factors_[i / 2]);
-        }
+        for (int i = 0; i < sums; ++i) sum_[i] = join_value(sum_[i], part[i], factors_[i % 4 / 2]);
     }
-    // Joins the span with those before. joined: the thread's memory, with `stride` floats from one number to
-    // the next, for all numbers of the sums.
+    // Joins the span with those before.
     __device__ __forceinline__ void end_span(float* joined, int stride) {
         JoinFactors factors[2];
         bool begins[2], passes[2];
@@ -121,20 +112,18 @@ class InvariantRows {
                 factors[r] = join_split(all_[r], of_span_[r]);
         }
 #pragma unroll
-        for (int n = 0; n < outputs; ++n) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                float& before = joined[(n * 4 + i) * stride];
-                if (begins[i / 2])
-                    before = sum_[n][i];
-                else if (!passes[i / 2])
-                    before = join_value(before, sum_[n][i], factors[i / 2]);
-            }
+        for (int i = 0; i < sums; ++i) {
+            const int r = i % 4 / 2;
+            float& before = joined[i * stride];
+            if (begins[r])
+                before = sum_[i];
+            else if (!passes[r])
+                before = join_value(before, sum_[i], factors[r]);
         }
     }
     __device__ __forceinline__ void begin_span() {
 #pragma unroll
-        for (auto& s : sum_) s[0] = s[1] = s[2] = s[3] = 0;
+        for (float& each : sum_) each = 0;
         of_span_[0] = of_span_[1] = {-INFINITY, 0};
     }
     // The only span is all.
@@ -145,30 +134,25 @@ class InvariantRows {
     // The sums over all spans are in `joined`.
     __device__ __forceinline__ void take(const float* joined, int stride) {
 #pragma unroll
-        for (int n = 0; n < outputs; ++n) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) sum_[n][i] = joined[(n * 4 + i) * stride];
-        }
+        for (int i = 0; i < sums; ++i) sum_[i] = joined[i * stride];
     }
-    // row: as in the constructor.
-    __device__ __forceinline__ void store(const Piece& piece, int row, int kv_head) const {
-        const int group = a_.heads / a_.kv_heads;
+    __device__ __forceinline__ void store() const {
+        const Piece& piece = shared_.piece;
+        const int kv_head = static_cast<int>(blockIdx.x);
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-            const int mine = row + lane_ / 4 + 8 * r;
+            const int mine = row_ + lane_ / 4 + 8 * r;
             if (mine >= piece.rows) continue;
-            const int head = kv_head * group + mine % group;
+            const int head = kv_head * view_.group + mine % view_.group;
             const float divisor = denominator(a_, head, all_[r]);
-            __half* const out = out_head(a_, piece.batch_row + mine / group, head) + lane_ % 4 * 2;
+            __half* const out = out_head(a_, piece.batch_row + mine / view_.group, head) + lane_ % 4 * 2;
 #pragma unroll
-            for (int n = 0; n < outputs; ++n)
-                *reinterpret_cast<__half2*>(out + n * 8) =
-                    __halves2half2(limited_half(__fdiv_rn(sum_[n][2 * r], divisor), a_.limit),
-                                   limited_half(__fdiv_rn(sum_[n][2 * r + 1], divisor), a_.limit));
+            for (int i = 2 * r; i < sums; i += 4)
+                *reinterpret_cast<__half2*>(out + i / 4 * 8) =
+                    __halves2half2(limited_half(__fdiv_rn(sum_[i], divisor), a_.limit),
+                                   limited_half(__fdiv_rn(sum_[i + 1], divisor), a_.limit));
         }
     }
-
-  private:
     // NaN among the weights must not pass for that.
     __device__ static bool sees_nothing(const SplitSum& sum) {
         return sum.largest == -INFINITY && sum.total == 0;
@@ -180,14 +164,12 @@ class InvariantRows {
         for (int n = 0; n < half; ++n) pair[n] = __fadd_rn(pair[n], pair[n + half]);
         if constexpr (half > 1) fold<half / 2>(pair);
     }
-    __device__ static int lane() {
-        return static_cast<int>(threadIdx.x) % 32;
-    }
 
     // Sums in the order of soften_rows(), in which a lane has tokens 2 l, 2 l + 1, 2 l + 64 and 2 l + 65 and
     // the lanes are added from bit 4 to bit 0. Here bits 1 and 2 of a token are those of t.
     template <bool whole>
-    __device__ __forceinline__ void soften_row(int r, int split, float scale) {
+    __device__ __forceinline__ void soften_row(int r, int split, float scale, float (&score)[64],
+                                               std::uint32_t (&weight)[block_tokens / 16][4]) {
         const int column = split + lane_ % 4 * 2, from = first_position(a_, position_[r]), to = position_[r];
         const auto seen = [&](int n, int i) {
             const int at = column + n * 8 + i;
@@ -198,7 +180,7 @@ class InvariantRows {
         for (int n = 0; n < groups; ++n) {
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
-                float& s = score_[n][2 * r + i];
+                float& s = score[4 * n + 2 * r + i];
                 s = seen(n, i) ? __fmul_rn(s, scale) : -INFINITY;
                 largest = fmaxf(largest, s);
             }
@@ -211,10 +193,10 @@ class InvariantRows {
             float v[2];
 #pragma unroll
             for (int i = 0; i < 2; ++i)
-                v[i] = seen(n, i) ? power_of_two(__fsub_rn(score_[n][2 * r + i], largest)) : 0.0f;
+                v[i] = seen(n, i) ? power_of_two(__fsub_rn(score[4 * n + 2 * r + i], largest)) : 0.0f;
             pair[n] = __fadd_rn(v[0], v[1]);
             const __half2 two = __floats2half2_rn(v[0], v[1]);
-            weight_[n][r] = *reinterpret_cast<const std::uint32_t*>(&two);
+            weight[n / 2][n % 2 * 2 + r] = *reinterpret_cast<const std::uint32_t*>(&two);
         }
         fold<groups / 2>(pair);
         float total = __fadd_rn(pair[0], __shfl_xor_sync(0xffffffffu, pair[0], 2));
@@ -223,13 +205,15 @@ class InvariantRows {
     }
 
     const AttentionArgs& a_;
-    int lane_, first_, last_;  // positions of the warp's rows; last_ is -1 if it has none
+    const View& view_;
+    Shared<width>& shared_;
+    int warpgroup_, lane_, row_;  // the warp's first row among those of the piece
+    int oldest_, newest_;         // positions of the warpgroup's rows; newest_ is -1 if it has none
+    int first_, last_;            // of the warp's
     int position_[2];
     SplitSum all_[2] = {{-INFINITY, 0}, {-INFINITY, 0}}, of_span_[2];
     JoinFactors factors_[2];
-    float score_[groups][4];
-    std::uint32_t weight_[groups][2];
-    float sum_[outputs][4];
+    float sum_[sums];
 };
 
 }  // namespace voltpile::llm

@@ -2,61 +2,11 @@
 // and values into stages of shared memory. While a warpgroup computes the softmax of one stage, the tensor
 // cores multiply the values of the stage before, and the other warpgroup's products.
 #include "llm/ops/cuda/sm90/attention_rows.cuh"
+#include "llm/ops/cuda/sm90/context_copy.cuh"
 
 namespace voltpile::llm {
 
 namespace {
-
-template <int width>
-__device__ void copy_stage(const void* cache, const View& view, int stage_index, std::int64_t page_of_lane,
-                           Swizzled<width, block_tokens>& to) {
-    constexpr int pieces = width / 8, step = warpgroup_threads / pieces;  // tokens at a time
-    const int t = static_cast<int>(threadIdx.x) % warpgroup_threads, piece = t % pieces, row = t / pieces;
-    const auto* from = static_cast<const __half*>(cache) + row * width + piece * 8;
-    const int first = stage_index * block_tokens + row - view.low;
-    const auto seen = static_cast<unsigned>(view.high - view.low);
-#pragma unroll
-    for (int page = 0; page < block_pages; ++page) {
-        const __half* from_page =
-            from + __shfl_sync(0xffffffffu, page_of_lane, page) * (kv_page_tokens * width);
-#pragma unroll
-        for (int i = 0; i < kv_page_tokens; i += step) {
-            const int token = page * kv_page_tokens + i;
-            copy_alone(piece_of<width, block_tokens>(to, token + row, piece), from_page + i * width,
-                       static_cast<unsigned>(first + token) <= seen);
-        }
-    }
-}
-
-// What the warpgroup that copies does.
-template <int width>
-__device__ void copy_context(const AttentionArgs& a, const View& view, Shared<width>& shared) {
-    const int lane = static_cast<int>(threadIdx.x) % 32, kv_head = static_cast<int>(blockIdx.x);
-    const auto page_of_lane = [&](int n) {
-        // Pages outside of what the rows see may belong to another sequence by now.
-        const int page = min(max(n * block_pages + lane % block_pages, view.low / kv_page_tokens),
-                             view.high / kv_page_tokens);
-        return page_index(a, shared.piece.sequence, page, kv_head);
-    };
-    Turn keys_turn, values_turn;
-    const auto copy_keys = [&](int n, std::int64_t page) {
-        shared.keys_read[keys_turn.stage].wait(keys_turn.parity ^ 1);
-        copy_stage<width>(a.cache.keys, view, n, page, shared.keys[keys_turn.stage]);
-        shared.keys_there[keys_turn.stage].arrive_after_copies();
-        keys_turn.advance();
-    };
-    std::int64_t page = page_of_lane(view.end - 1);
-    copy_keys(view.end - 1, page);
-    for (int n = view.end - 1; n >= view.begin; --n) {
-        const std::int64_t next = page_of_lane(n - 1);
-        if (n > view.begin) copy_keys(n - 1, next);
-        shared.values_read[values_turn.stage].wait(values_turn.parity ^ 1);
-        copy_stage<width>(a.cache.values, view, n, page, shared.values[values_turn.stage]);
-        shared.values_there[values_turn.stage].arrive_after_copies();
-        values_turn.advance();
-        page = next;
-    }
-}
 
 // Grid: (KV heads, pieces, spans).
 template <int width>
@@ -69,14 +19,7 @@ __global__ void __launch_bounds__(block_threads, 1)
         const Piece piece = find_piece<block_rows>(a, static_cast<int>(blockIdx.y), 2);
         if (t == 0) shared.piece = piece;
     }
-    if (t == 32) {
-        for (int s = 0; s < stages; ++s) {
-            shared.keys_there[s].start(warpgroup_threads);
-            shared.values_there[s].start(warpgroup_threads);
-            shared.keys_read[s].start(4 * warpgroups);
-            shared.values_read[s].start(4 * warpgroups);
-        }
-    }
+    if (t == 32) shared.start_barriers();
     __syncthreads();
     const bool copies = uniform(t / warpgroup_threads) == warpgroups;
     const auto clear_rows = [&] {
@@ -91,7 +34,7 @@ __global__ void __launch_bounds__(block_threads, 1)
     const View view(a, shared.piece, spans);
     if (copies) {
         give_registers<40>();
-        if (view.begin < view.end) copy_context<width>(a, view, shared);
+        if (view.begin < view.end) copy_context<width, false>(a, view, shared);
         if (blockIdx.z == 0) clear_rows();
     } else {
         take_registers<232>();
