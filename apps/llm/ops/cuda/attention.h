@@ -71,9 +71,9 @@ void launch_plain_attention(const AttentionArgs& args, const Stream& stream);
 // an fp16 cache (sm90/expanded_cache.h).
 void launch_warpgroup_attention(const AttentionArgs& args, std::size_t scratch_bytes, int multiprocessors,
                                 const Stream& stream);
-// The same as launch_prompt_attention(), to the same bits and half again as fast, where
-// launch_warpgroup_attention() may run.
-void launch_invariant_attention(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream);
+// The same as launch_prompt_attention(), to the same bits, where launch_warpgroup_attention() may run. Needs
+// no scratch.
+void launch_invariant_attention(const AttentionArgs& args, const Stream& stream);
 // Join the results in scratch of sequences, or of rows, beginning with `first`. The launchers above call
 // them.
 void launch_join_parts(const AttentionArgs& args, int splits_each, int first, int sequences,

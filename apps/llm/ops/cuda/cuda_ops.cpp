@@ -337,11 +337,10 @@ void CudaOps::prompt_attention(const AttentionArgs& args) {
         const std::size_t bytes = expands ? expanded_cache_bytes(args) : 0;
         if (bytes <= scratch_.size() && !(expands && args.cache.keys == args.cache.values)) {
             AttentionArgs halves = expands ? expand_cache(args, scratch_.data(), stream_) : args;
+            if (batch_invariant_) return launch_invariant_attention(halves, stream_);
             halves.scratch += bytes / sizeof(float);
-            const std::size_t left = scratch_.size() - bytes;
-            if (!batch_invariant_)
-                return launch_warpgroup_attention(halves, left, info_.multiprocessors, stream_);
-            return launch_invariant_attention(halves, left, stream_);
+            return launch_warpgroup_attention(halves, scratch_.size() - bytes, info_.multiprocessors,
+                                              stream_);
         }
     }
 #endif
