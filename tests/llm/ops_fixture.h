@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <random>
 #include <string>
@@ -19,6 +20,7 @@
 #if VOLTPILE_CUDA
 #include "device/capability.h"
 #include "llm/ops/cuda/cuda_ops.h"
+#include "llm/ops/cuda/int8_product.h"
 #endif
 #include "llm/ops/reference_ops.h"
 #include "random_blocks.h"
@@ -54,6 +56,15 @@ inline std::vector<OpsMaker> cpu_ops_makers() {
     add(levels.back(), 1);
     return makers;
 }
+
+#if VOLTPILE_CUDA
+// The rows of x from which on the GPU multiplies integers where it has copies of the weights, unless
+// batch-invariant; nothing if it never does.
+inline std::optional<LeastInt8Rows> least_integer_rows() {
+    const Int8Device device = int8_device(current_compute_capability(), 1);
+    return device.kernel == Int8Kernel::None ? std::nullopt : std::optional(device.least);
+}
+#endif
 
 // batch_invariant: see CudaOpsSettings; CpuOps always is. integer_bytes: also there.
 inline OpsMaker gpu_ops_maker([[maybe_unused]] bool batch_invariant,
@@ -300,14 +311,14 @@ class OpsTest : public testing::TestWithParam<OpsMaker> {
     // weights spread around it. Gated products, which multiply two and amplify errors of negative gates, have
     // four times as much.
     static double product_bound(WeightFormat format) { return has_integer_product(format) ? 1e-4 : 1e-11; }
-    // The same for products that may be of integers (Ops::allow_integers), as they are on GPUs of compute
-    // capability 9.0: rows of weights and of activations are rounded to 8 bits. Rotated, they are like normal
-    // numbers, of which the largest of a row is up to 4.5 standard deviations: a step is that divided by 127,
-    // and the square of two errors 2 / 12 of its square.
+    // The same for products that may be of integers (Ops::allow_integers), on GPUs that have them: rows of
+    // weights and of activations are rounded to 8 bits. Rotated, they are like normal numbers, of which the
+    // largest of a row is up to 4.5 standard deviations: a step is that divided by 127, and the square of two
+    // errors 2 / 12 of its square.
     double integer_product_bound([[maybe_unused]] WeightFormat format,
                                  [[maybe_unused]] bool gated = false) const {
 #if VOLTPILE_CUDA
-        if (GetParam().name.starts_with("gpu") && current_compute_capability() == 90 &&
+        if (GetParam().name.starts_with("gpu") && least_integer_rows() &&
             gpu_format(format) != WeightFormat::F16)
             return (gated ? 4 : 1) * 2.1e-4;
 #endif

@@ -36,9 +36,6 @@ std::int64_t most_integer_columns(int compute_capability) {
             case 87:
                 return 163;
             case 90:
-            case 100:
-            case 103:
-            case 110:
                 return 227;
             default:
                 return 99;

@@ -6,7 +6,7 @@
 namespace voltpile::llm {
 
 // That of warpgroups (sm90/int8_product.cuh) is for compute capability 9.0, that of warps (int8_warps.cu) for
-// others from 7.5 on.
+// others of which has_integer_tensor_cores() (gpu_memory.h).
 enum class Int8Kernel { None, Warps, Warpgroups };
 
 // From so many rows of x on, products of integers are faster than others: with a copy of the weights as

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "llm/ops/cuda/dequantize.h"
 #include "llm/ops/cuda/int8_rows.h"
-#include "llm/ops/cuda/sm90/wide_product.h"
 
 namespace voltpile::llm {
 

@@ -1,7 +1,6 @@
-// Products of integers on tensor cores of compute capability 7.5 and newer, other than 9.0: a block
-// multiplies a half of a tile of weights by some rows of x, each of its four warps two times 16 rows of
-// weights. So shared memory delivers as fast as tensor cores multiply. Sums are exact: results are those of
-// sm90/int8_product.cuh, bit by bit.
+// Products of integers on tensor cores from compute capability 7.5 on: a block multiplies a half of a tile of
+// weights by some rows of x, each of its four warps two times 16 rows of weights. So shared memory delivers
+// as fast as tensor cores multiply. Sums are exact: results are those of sm90/int8_product.cuh, bit by bit.
 #include "llm/model/gpu_memory.h"
 #include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/int8_output.cuh"

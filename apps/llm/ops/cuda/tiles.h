@@ -27,6 +27,10 @@ constexpr int tile_blocks(WeightFormat format, int x_rows, bool staged) {
     return x_rows <= 16 ? 4 : x_rows <= 32 ? 3 : 2;
 }
 
+// Of one launch of wide tiles, and of products of integers: with more, multiprocessors would not divide
+// evenly among them.
+constexpr int most_pieces = 16;
+
 struct TileArgs {
     MatmulArgs matmul;
     int first_tile[4];  // of each matrix

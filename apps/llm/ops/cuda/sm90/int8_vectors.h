@@ -1,4 +1,4 @@
-// Products of a few rows by the copies of weights as integers (int8_product.cuh), on compute capability 9.0:
+// Products of a few rows by the copies of weights as integers (int8_shape.h), on compute capability 9.0:
 // to the same bits as launch_int8_tiles().
 #pragma once
 

@@ -5,9 +5,6 @@
 
 namespace voltpile::llm {
 
-// Of one launch: with more pieces the multiprocessors would not divide evenly among them.
-constexpr int most_pieces = 16;
-
 // The shape of a block's tile: 128 or 256 rows of weights, and as many rows of x as keep its sums in
 // registers.
 template <int slab_count>
