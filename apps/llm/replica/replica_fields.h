@@ -59,8 +59,8 @@ inline constexpr std::array kReplicaFields{
     ReplicaField{
         "batch_invariant", &ReplicaRequest::batch_invariant, 0, 0, 0, false,
         "on GPUs: compute each sequence to the same bits whatever else is in the batch, as CPUs "
-        "always do. Prompts then take a tenth longer, on H100 and H200 long ones a fifth, or two to three "
-        "times as long without room for copies of the weights; a single sequence takes a third longer, "
+        "always do. Prompts then take a tenth longer, or two to three times as long without room for copies "
+        "of the weights; a single sequence takes a third longer, "
         "on H100 and H200 with 8-bit weights hardly longer; with latent attention (DeepSeek) everything "
         "takes several times as long"},
     ReplicaField{"draft_tokens", &ReplicaRequest::draft_tokens, 1, 64, 8, false,
