@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "llm/model/gpu_memory.h"
+#include "llm/model/integer_copies.h"
 #include "llm/model/model_files.h"
 #include "llm/model/synthetic_model.h"
 #include "llm/model/synthetic_shapes.h"
@@ -76,15 +78,14 @@ TEST(ModelMemory, ComputesInt4Heads) {
 // values, output, gate and up, down. On four GPUs each has 256 rows of keys and of values.
 TEST(ModelMemory, CountsCopiesAsIntegers) {
     const SyntheticModel model("llama-3-8b", "q4_k_m");
-    const double room[] = {1};
-    EXPECT_EQ(cut_into_stages(model, WeightLayout::Gpu, 1, room).front().all_integers,
-              32ul * ((6144u + 4096 + 2 * 14336) * (4096 + 4) + 4096u * (14336 + 4)));
-    EXPECT_EQ(cut_into_stages(model, WeightLayout::Gpu, 4, room).front().all_integers,
+    const std::uint64_t narrow = (6144u + 4096 + 2 * 14336) * (4096 + 4), wide = 4096u * (14336 + 4);
+    EXPECT_EQ(integer_bytes(model, 0, 32, 1, most_integer_columns(90)), 32 * (narrow + wide));
+    EXPECT_EQ(integer_bytes(model, 5, 7, 1, most_integer_columns(86)), 2 * (narrow + wide));
+    EXPECT_EQ(integer_bytes(model, 0, 32, 4, most_integer_columns(90)),
               32ul * ((1536u + 2 * 3584) * (4096 + 4) + 4096u * (1024 + 4) + 4096u * (3584 + 4)));
-    EXPECT_EQ(cut_into_stages(model, WeightLayout::File, 1, room).front().all_integers, 0u);
-    EXPECT_EQ(
-        cut_into_stages(SyntheticModel("llama-3-8b", "f16"), WeightLayout::Gpu, 1, room).front().all_integers,
-        0u);
+    EXPECT_EQ(integer_bytes(SyntheticModel("llama-3-8b", "f16"), 0, 32, 1, most_integer_columns(90)), 0u);
+    // Rows of so many columns do not fit in a block's shared memory of 64 KB, as T4 have it.
+    EXPECT_EQ(integer_bytes(model, 0, 32, 1, most_integer_columns(75)), 32 * narrow);
 }
 
 // Tiles have 256 rows, of each matrix or of both if they are gated, and steps of 128 columns.

@@ -1,13 +1,17 @@
 #include "llm/model/integer_copies.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "llm/model/gpu_memory.h"
+#include "llm/model/tensor_parallel.h"
 
 namespace voltpile::llm {
+namespace {
 
-std::uint64_t integer_bytes_of_layer(const ModelSource& model, const RankShare& share, std::int64_t layer) {
+std::uint64_t bytes_of_layer(const ModelSource& model, const RankShare& share, std::int64_t layer,
+                             std::int64_t most_columns) {
     const ModelConfig& config = model.config();
     std::uint64_t all = 0;
     const auto add = [&](const std::vector<std::string>& names, bool gated) {
@@ -20,7 +24,7 @@ std::uint64_t integer_bytes_of_layer(const ModelSource& model, const RankShare& 
             rows.push_back(static_cast<std::int64_t>(slice.rows()));
             columns = static_cast<std::int64_t>(slice.columns());
         }
-        if (columns <= most_integer_columns(90)) all += integer_copy_bytes(rows, columns, gated);
+        if (columns <= most_columns) all += integer_copy_bytes(rows, columns, gated);
     };
     const auto add_feed_forward = [&](const std::string& ending) {
         add({"ffn_gate" + ending, "ffn_up" + ending}, true);
@@ -35,6 +39,22 @@ std::uint64_t integer_bytes_of_layer(const ModelSource& model, const RankShare& 
         add_feed_forward(".weight");
     else if (config.experts.shared_ffn > 0)
         add_feed_forward("_shexp.weight");
+    return all;
+}
+
+}  // namespace
+
+std::uint64_t integer_bytes(const ModelSource& model, int layer_begin, int layer_end, int ranks,
+                            std::int64_t most_columns) {
+    std::vector<RankShare> shares;
+    for (int rank = 0; rank < ranks; ++rank) shares.push_back(rank_share(model, rank, ranks));
+    std::uint64_t all = 0;
+    for (int layer = layer_begin; layer < layer_end; ++layer) {
+        std::uint64_t most = 0;
+        for (const RankShare& share : shares)
+            most = std::max(most, bytes_of_layer(model, share, layer, most_columns));
+        all += most;
+    }
     return all;
 }
 

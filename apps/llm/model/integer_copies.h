@@ -4,13 +4,13 @@
 #include <cstdint>
 
 #include "llm/model/model_source.h"
-#include "llm/model/tensor_parallel.h"
 
 namespace voltpile::llm {
 
-// Returns the bytes of the copies as integers (integer_copy_bytes()) of a layer's weights on a rank: of the
-// matrices for which the decoder calls Ops::allow_integers(), on GPUs with as much shared memory as those of
-// compute capability 9.0. Others may leave out those of wide rows (most_integer_columns()).
-std::uint64_t integer_bytes_of_layer(const ModelSource& model, const RankShare& share, std::int64_t layer);
+// Returns the bytes of the copies as integers (integer_copy_bytes()) of the weights of layers [layer_begin,
+// layer_end) on the fullest of `ranks` ranks that share them: of the matrices for which the decoder calls
+// Ops::allow_integers() and whose rows have at most most_columns (most_integer_columns()).
+std::uint64_t integer_bytes(const ModelSource& model, int layer_begin, int layer_end, int ranks,
+                            std::int64_t most_columns);
 
 }  // namespace voltpile::llm

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "llm/model/integer_copies.h"
 #include "llm/model/lora/adapter_memory.h"
 #include "llm/model/tensor_parallel.h"
 
@@ -15,8 +14,7 @@ namespace {
 // Bytes of each layer, the embedding and the head on the fullest rank of a tensor-parallel group.
 struct RankBytes {
     std::vector<std::uint64_t> layers;
-    std::vector<std::uint64_t> experts;   // of each layer
-    std::vector<std::uint64_t> integers;  // of each layer, copies, which `layers` leaves out
+    std::vector<std::uint64_t> experts;  // of each layer
     // The experts of each layer in host memory, which `layers` and `experts` leave out: bytes, with those of
     // adapters, and weights.
     std::vector<std::uint64_t> host_experts, host_weights;
@@ -40,7 +38,7 @@ RankBytes bytes_of_rank(const ModelSource& model, WeightLayout layout, const Ran
                         bool with_adapters) {
     RankBytes bytes;
     bytes.layers.resize(static_cast<std::size_t>(model.config().layers));
-    bytes.experts = bytes.integers = bytes.host_experts = bytes.host_weights = bytes.layers;
+    bytes.experts = bytes.host_experts = bytes.host_weights = bytes.layers;
     bytes.host_sent = bytes.host_in_layout = bytes.layers;
     for (const ModelTensor& tensor : model.tensors()) {
         const TensorSlice slice = tensor_shard(model, tensor, share).stored;
@@ -61,8 +59,6 @@ RankBytes bytes_of_rank(const ModelSource& model, WeightLayout layout, const Ran
             bytes.embedding += size;
         if (tensor.expert >= 0) bytes.experts[static_cast<std::size_t>(tensor.layer)] += size;
     }
-    for (std::size_t layer = 0; layer < bytes.layers.size() && layout == WeightLayout::Gpu; ++layer)
-        bytes.integers[layer] = integer_bytes_of_layer(model, share, static_cast<std::int64_t>(layer));
     for (std::int64_t layer = 0; layer < model.config().layers && with_adapters; ++layer) {
         const auto at = static_cast<std::size_t>(layer);
         const AdapterBytes adapters = adapter_bytes(model, layout, share, layer);
@@ -86,7 +82,6 @@ RankBytes fullest_rank(const ModelSource& model, WeightLayout layout, int ranks,
         for (std::size_t i = 0; i < bytes.layers.size(); ++i) {
             raise(fullest.layers[i], bytes.layers[i]);
             raise(fullest.experts[i], bytes.experts[i]);
-            raise(fullest.integers[i], bytes.integers[i]);
             raise(fullest.host_experts[i], bytes.host_experts[i]);
             raise(fullest.host_weights[i], bytes.host_weights[i]);
             raise(fullest.host_sent[i], bytes.host_sent[i]);
@@ -141,9 +136,6 @@ class StageWeights {
     std::uint64_t experts(std::size_t begin, std::size_t end) const {
         return sum_of(rank_.experts, begin, end);
     }
-    std::uint64_t integers(std::size_t begin, std::size_t end) const {
-        return sum_of(rank_.integers, begin, end);
-    }
     std::uint64_t host_experts(std::size_t begin, std::size_t end) const {
         return sum_of(rank_.host_experts, begin, end);
     }
@@ -183,9 +175,6 @@ class WholeLayerBytes {
         in_file_ = bytes_of_rank(model, WeightLayout::File, all, on_device, false);
     }
     std::uint64_t of(std::size_t begin, std::size_t end) const { return sum(in_memory_.layers, begin, end); }
-    std::uint64_t integers(std::size_t begin, std::size_t end) const {
-        return sum(in_memory_.integers, begin, end);
-    }
     std::uint64_t stored(std::size_t begin, std::size_t end) const {
         return sum(in_file_.layers, begin, end);
     }
@@ -272,7 +261,6 @@ std::vector<StageNeeds> cut_into_stages(const ModelSource& model, WeightLayout l
                     stored(s, begin, end),
                     weights.experts(begin, end),
                     expert_ranks,
-                    weights.integers(begin, end) + whole.integers(begin, end),
                     0,
                     weights.host_layers(begin, end),
                     weights.host_experts(begin, end),

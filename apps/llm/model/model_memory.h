@@ -55,12 +55,10 @@ struct StageNeeds {
     int layer_end = 0;
     std::uint64_t weights = 0;  // bytes in memory
     std::uint64_t kv_per_token = 0;
-    std::uint64_t stored = 0;   // bytes of the same weights in the file, without adapters
-    std::uint64_t experts = 0;  // bytes in memory of those matrices of which a token uses only some
-    int expert_ranks = 1;       // that share the experts as whole ones; 1: each has a part of every expert
-    // Bytes of copies of weights as integers (integer_copies.h), which `weights` leaves out: of all, and of
-    // those that the rank keeps.
-    std::uint64_t all_integers = 0, integers = 0;
+    std::uint64_t stored = 0;    // bytes of the same weights in the file, without adapters
+    std::uint64_t experts = 0;   // bytes in memory of those matrices of which a token uses only some
+    int expert_ranks = 1;        // that share the experts as whole ones; 1: each has a part of every expert
+    std::uint64_t integers = 0;  // bytes of copies of weights as integers, which `weights` leaves out
     // Experts in host memory, which `weights` and `experts` leave out.
     int host_layers = 0;                  // that have them
     std::uint64_t host_experts = 0;       // bytes on the fullest rank, as in the file, and of their adapters

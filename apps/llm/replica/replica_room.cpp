@@ -1,9 +1,11 @@
 #include "llm/replica/replica_room.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "llm/model/expert_tensors.h"
 #include "llm/model/gpu_memory.h"
+#include "llm/model/integer_copies.h"
 #include "llm/model/lora/adapter_memory.h"
 #include "llm/replica/experts_on_host.h"
 
@@ -15,15 +17,18 @@ std::uint64_t room_for_cache(const ReplicaPlan& plan, std::size_t stage, double 
         std::max(room - static_cast<double>(plan.streamed_bytes(plan.stages[stage])), 0.0));
 }
 
-// Whether all GPUs of a stage have products of integers.
-bool multiplies_integers(const Plan& plan, std::size_t stage) {
+// Returns the most columns of a row that all GPUs of a stage round to integers; 0 if one of them has no
+// products of integers.
+std::int64_t most_columns_of(const Plan& plan, std::size_t stage) {
+    std::int64_t most = std::numeric_limits<std::int64_t>::max();
     for (const Team& team : plan.teams.teams)
         for (const int rank : team.stages[stage]) {
             const RankPlan& at = plan.ranks[static_cast<std::size_t>(rank)];
-            const Gpu& gpu = plan.host_of(at).gpus[static_cast<std::size_t>(at.gpu)];
-            if (!has_integer_tensor_cores(gpu.compute_capability)) return false;
+            const int capability = plan.host_of(at).gpus[static_cast<std::size_t>(at.gpu)].compute_capability;
+            most = std::min(most, has_integer_tensor_cores(capability) ? most_integer_columns(capability)
+                                                                       : std::int64_t{0});
         }
-    return true;
+    return most;
 }
 
 }  // namespace
@@ -124,9 +129,13 @@ void ReplicaRoom::keep_integers(ReplicaPlan& plan) const {
     for (std::size_t s = 0; s < room.size(); ++s) {
         StageNeeds& stage = plan.stages[s];
         const double left = share * room[s] - static_cast<double>(plan.kept_bytes(stage));
-        if (left > 0 && multiplies_integers(plan.plan, s))
-            stage.integers =
-                static_cast<std::uint64_t>(std::min(left, static_cast<double>(stage.all_integers)));
+        const std::int64_t columns = most_columns_of(plan.plan, s);
+        if (left <= 0 || columns == 0) continue;
+        const auto all = [&](int ranks) {
+            return integer_bytes(model_, stage.layer_begin, stage.layer_end, ranks, columns);
+        };
+        const std::uint64_t wanted = all(plan.plan.teams.tensor) + (stage.whole_layers > 0 ? all(1) : 0);
+        stage.integers = static_cast<std::uint64_t>(std::min(left, static_cast<double>(wanted)));
     }
 }
 
