@@ -31,8 +31,8 @@ constexpr int kWidest = 16;  // the widest tensor parallelism that messages sugg
 constexpr int kUsualRows = 512, kMostRows = 8192;
 constexpr double kShareOfCacheForRows = 0.05, kLongestPass_s = 1;
 
-// Passes with so many rows for each rank are cut by rows. With fewer, whole layers take longer than a share of
-// them and the sums (measured on two H200 and on two cores).
+// Passes with so many rows for each rank are cut by rows. With fewer, whole layers take longer than a share
+// of them and the sums (measured on two H200 and on two cores).
 constexpr int kGpuRowsToCut = 512, kHostRowsToCut = 128;
 
 // Returns a warning about the first rank that computes on cores of several NUMA nodes, or an empty text. The
