@@ -112,6 +112,19 @@ TEST(ReplicaPace, CopiesAreForGpusWithIntegerTensorCores) {
     for (const char* const cluster : {"t180", "dgx_2"}) EXPECT_EQ(copies(cluster), 0U) << cluster;
 }
 
+// A 70B's rows of 28,672 columns do not fit in a block's shared memory of 99 KB.
+TEST(ReplicaPace, CopiesAreOfRowsThatGpusCanRound) {
+    const SyntheticModel model("llama-3-70b", "q4_k_m");
+    for (const StageNeeds& stage : plan_of(model, "romed8_7x3090", 1, 7, 1).stages) {
+        const auto all = [&](int capability) {
+            return integer_bytes(model, stage.layer_begin, stage.layer_end, 1,
+                                 most_integer_columns(capability));
+        };
+        EXPECT_EQ(stage.integers, all(86));
+        EXPECT_LT(stage.integers, all(90));
+    }
+}
+
 // A token uses a quarter of the experts; of two at random, 1 - (3/4)^2 of them.
 TEST(ReplicaPace, StepsReadTheExpertsThatTheirTokensUse) {
     const StagePace pace{1, 0.5, 8, 0.75};
