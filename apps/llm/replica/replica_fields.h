@@ -59,10 +59,10 @@ inline constexpr std::array kReplicaFields{
     ReplicaField{
         "batch_invariant", &ReplicaRequest::batch_invariant, 0, 0, 0, false,
         "on GPUs: compute each sequence to the same bits whatever else is in the batch, as CPUs "
-        "always do. Prompts then take a tenth longer, or two to three times as long without room for copies "
-        "of the weights; a single sequence takes a third longer, "
-        "on H100 and H200 with 8-bit weights hardly longer; with latent attention (DeepSeek) everything "
-        "takes several times as long"},
+        "always do. Prompts then take up to a tenth longer, very long ones a little more, or two to three "
+        "times as long without room for copies of the weights; a single sequence takes a third longer, "
+        "with a mixture of experts nearly twice as long, on H100 and H200 with 8-bit weights hardly longer; "
+        "with latent attention (DeepSeek) everything takes several times as long"},
     ReplicaField{"draft_tokens", &ReplicaRequest::draft_tokens, 1, 64, 8, false,
                  "the most tokens guessed ahead for a sequence in a pass, if tokens are guessed; fewer where "
                  "guesses are often wrong or a pass with more rows takes longer than it saves"},

@@ -211,7 +211,8 @@ void StagedCommunicator::receive(void* out, std::int64_t count, ElementType type
 }
 
 void StagedCommunicator::check() {
-    // Once the group has failed, streams come free without their work being done.
+    // Once the group has failed, streams come free without their work being done. (It may fail in between:
+    // watched() then counts that work as finished.)
     if (!group_.failed() && watch_.late())
         fail(fmt::format("a collective with {} did not finish within {}", group_.others_text(),
                          duration_text(watch_.deadline_s())));

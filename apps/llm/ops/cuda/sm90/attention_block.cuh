@@ -24,7 +24,7 @@ __device__ __half* piece_of(Swizzled<width, rows>& matrix, int row, int piece) {
 
 template <int width>
 struct Shared {
-    Swizzled<width, block_rows> query;  // later the results
+    Swizzled<width, block_rows> query;  // where Rows later puts its results
     Swizzled<width, block_tokens> keys[stages];
     Swizzled<width, block_tokens> values[stages];
     PhaseBarrier keys_there[stages], values_there[stages];

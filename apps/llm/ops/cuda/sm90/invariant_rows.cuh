@@ -1,7 +1,8 @@
 // The attention of 64 rows of a prompt by one warpgroup, whose scores stay in registers: the same products
 // and sums, in the same order, as those of attention_prompt.cu and of decoding, to the same bits. This relies
 // on products of warpgroups and of warps (mma.m16n8k16) having the same bits on compute capability 9.0, which
-// the PTX manual does not promise; tests of batch invariance compare them.
+// the PTX manual does not promise; tests of batch invariance compare them. A value that is not finite reaches
+// all rows of the warpgroup, also those that do not see its token.
 #pragma once
 
 #include "llm/ops/cuda/sm90/attention_block.cuh"
