@@ -19,6 +19,11 @@ constexpr int int8_warp_stages(bool alone) {
     return !alone ? 2 : Shape::rows > 64 ? 3 : 4;
 }
 
+// Of x, of the largest piece: stages through registers leave too few of them for the sums of more.
+__host__ __device__ constexpr int most_rows_by_warps(bool alone) {
+    return alone ? 128 : 64;
+}
+
 // All threads of a block have one, and call the same functions.
 template <class Shape>
 class Int8Stages {

@@ -118,7 +118,8 @@ __global__ void __launch_bounds__(Shape::threads, 1)
     int8_warp_product(const __grid_constant__ Int8Args args) {
     extern __shared__ __align__(128) std::uint8_t memory[];
     begin_after_earlier_kernels();
-    multiply_int8<gated, Shape>(args, memory);
+    if constexpr (Shape::rows <= most_rows_by_warps(copies_run_alone))
+        multiply_int8<gated, Shape>(args, memory);
 }
 
 template <class Shape>
@@ -134,12 +135,13 @@ void launch_product(const Int8Args& args, const Stream& stream) {
                  {args.tiles.pieces * args.tiles.matmul.workers, Shape::threads, bytes}, stream, args);
 }
 
-// Whether the code that the current GPU runs was compiled with these instructions.
-bool has_instructions() {
+// Returns 10 * major + minor of the compute capability for which the code that the current GPU runs was
+// compiled.
+int compiled_for() {
     cudaFuncAttributes attributes{};
     cuda_check(cudaFuncGetAttributes(&attributes, int8_warp_product<false, Int8Shape<32, 2>>),
                "asking for the instructions of a product of integers");
-    return attributes.ptxVersion >= 75;
+    return attributes.ptxVersion;
 }
 
 }  // namespace
@@ -150,9 +152,10 @@ bool has_instructions() {
 Int8Device int8_device(int compute_capability, int multiprocessors) {
     if (VOLTPILE_SM90 && compute_capability == 90)
         return {Int8Kernel::Warpgroups, multiprocessors, 256, {17, 5, 1025}};
-    if (!has_integer_tensor_cores(compute_capability) || !has_instructions()) return {};
+    const int compiled = has_integer_tensor_cores(compute_capability) ? compiled_for() : 0;
+    if (compiled < 75) return {};
     const int copied = compute_capability == 80 ? 33 : 65;
-    return {Int8Kernel::Warps, multiprocessors, compute_capability >= 80 ? 128 : 64, {copied, 17, 1025}};
+    return {Int8Kernel::Warps, multiprocessors, most_rows_by_warps(compiled >= 80), {copied, 17, 1025}};
 }
 
 void launch_int8_by_warps(const Int8Args& args, int piece_rows, const Stream& stream) {
