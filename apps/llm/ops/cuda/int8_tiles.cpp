@@ -20,14 +20,15 @@ int piece_rows_for(int rows, int most) {
 }
 
 // Returns how many of the pieces of rows of x a launch multiplies. A launch's workers have as many pairs of
-// multiprocessors each, and some may be left over. More launches read the weights more often: they pay if
-// they are 10 % faster by this count (on an H200, 8 % did not).
-int pieces_of_launch(int pieces, int multiprocessors) {
-    const int pairs = multiprocessors / int8_halves, most = std::min(most_pieces, pairs);
+// multiprocessors each, and some may be left over. More launches read the weights more often: by warps, they
+// are assumed to pay if they are 10 % faster by this count. By warpgroups, 8 % did not pay (measured).
+int pieces_of_launch(int pieces, const Int8Device& device) {
+    const int pairs = device.multiprocessors / int8_halves, most = std::min(most_pieces, pairs);
     const int fewest = (pieces + most - 1) / most;
+    const int most_launches = device.kernel == Int8Kernel::Warps ? std::min(4 * fewest, pieces) : fewest;
     int best = 0;
     double least = 0;
-    for (int launches = fewest; launches <= std::min(4 * fewest, pieces); ++launches) {
+    for (int launches = fewest; launches <= most_launches; ++launches) {
         const int each = (pieces + launches - 1) / launches, last = pieces - each * (launches - 1);
         if (last <= 0) continue;
         const int workers = pairs / each, workers_of_last = pairs / last;
@@ -162,7 +163,7 @@ void launch_int8_tiles(const MatmulArgs& args, std::size_t scratch_bytes, const 
         else
             launch_normed_int8_rows(norm_from(args.norm, row, columns), rows, integers.rotation, places,
                                     stream);
-        const int each = pieces_of_launch(pieces, device.multiprocessors);
+        const int each = pieces_of_launch(pieces, device);
         const auto tiles_each = static_cast<int>(room.tiles_each);
         for (int tile = 0; tile < all.tiles; tile += tiles_each) {
             TileArgs some = all;
