@@ -10,7 +10,8 @@ namespace voltpile::llm {
 constexpr int block_tokens = 128;  // tokens whose keys or values are in a stage
 constexpr int block_pages = block_tokens / kv_page_tokens;
 constexpr int warpgroups = 2;  // that compute; one more copies keys and values
-constexpr int block_rows = 64 * warpgroups, block_threads = (warpgroups + 1) * warpgroup_threads;
+constexpr int computing_threads = warpgroups * warpgroup_threads;
+constexpr int block_rows = 64 * warpgroups, block_threads = computing_threads + warpgroup_threads;
 constexpr int stages = 2;
 
 // Rows of halves in chunks of 64 columns, each as describe() wants it.

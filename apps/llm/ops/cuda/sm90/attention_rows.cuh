@@ -33,15 +33,15 @@ class Rows {
     __device__ void compute() {
         load_queries(a_, view_.group, own_barrier(), shared_);
         const float scale = softmax_scale(a_);
-        if (warpgroup_ == 1) arrive_at(turn_barrier(0), block_compute_threads);
+        if (warpgroup_ == 1) arrive_at(turn_barrier(0), computing_threads);
         int n = view_.end - 1;
         float score[64];
         std::uint32_t weight[block_tokens / 16][4];
         shared_.keys_there[keys_turn_.stage].wait(keys_turn_.parity);
         show_to_products();
-        meet_at(turn_barrier(warpgroup_), block_compute_threads);
+        meet_at(turn_barrier(warpgroup_), computing_threads);
         begin_score_products(shared_, warpgroup_, keys_turn_.stage, score);
-        arrive_at(turn_barrier(1 - warpgroup_), block_compute_threads);
+        arrive_at(turn_barrier(1 - warpgroup_), computing_threads);
         wait_for_products<0>();
         keep(score);
         finish_keys();
@@ -52,19 +52,19 @@ class Rows {
             finish_stage(score, factor, n < view_.end - 2, weight);
             shared_.keys_there[keys_turn_.stage].wait(keys_turn_.parity);
             show_to_products();
-            meet_at(turn_barrier(warpgroup_), block_compute_threads);
+            meet_at(turn_barrier(warpgroup_), computing_threads);
             begin_score_products(shared_, warpgroup_, keys_turn_.stage, score);
             shared_.values_there[values_turn_.stage].wait(values_turn_.parity);
             show_to_products();
             begin_value_products(shared_, values_turn_.stage, weight, sum_);
-            arrive_at(turn_barrier(1 - warpgroup_), block_compute_threads);
+            arrive_at(turn_barrier(1 - warpgroup_), computing_threads);
             wait_for_products<1>();
             keep(score);
             finish_keys();
             factor = soften(score, n, scale);
         }
         finish_stage(score, factor, n < view_.end - 2, weight);
-        if (warpgroup_ == 0) meet_at(turn_barrier(0), block_compute_threads);
+        if (warpgroup_ == 0) meet_at(turn_barrier(0), computing_threads);
         shared_.values_there[values_turn_.stage].wait(values_turn_.parity);
         show_to_products();
         begin_value_products(shared_, values_turn_.stage, weight, sum_);
@@ -75,7 +75,6 @@ class Rows {
 
   private:
     static constexpr int sums = width / 2, pieces = width / 8;
-    static constexpr int block_compute_threads = warpgroups * warpgroup_threads;
 
     __device__ static int turn_barrier(int warpgroup) {
         return 1 + warpgroup;

@@ -8,8 +8,6 @@ namespace voltpile::llm {
 
 namespace {
 
-constexpr int computing_threads = warpgroups * warpgroup_threads;
-
 template <int width>
 struct InvariantShared : Shared<width> {
     float joined[width / 2][computing_threads];  // sums over earlier spans, of each thread
@@ -37,7 +35,7 @@ __global__ void __launch_bounds__(block_threads, 1)
         copy_context<width, true>(a, view, shared);
     } else {
         take_registers<232>();
-        InvariantRows<width>(a, view, shared).compute(&shared.joined[0][t], computing_threads);
+        InvariantRows<width>(a, view, shared).compute(&shared.joined[0][t]);
     }
 }
 

@@ -31,9 +31,9 @@ class InvariantRows {
         for (int r = 0; r < 2; ++r) position_[r] = position_of(row_ + lane_ / 4 + 8 * r);
         begin_span();
     }
-    // joined: the thread's memory, with `stride` floats from one number to the next, for all numbers of the
-    // sums over earlier spans.
-    __device__ void compute(float* joined, int stride) {
+    // joined: the thread's memory for the sums over earlier spans, computing_threads floats from one number
+    // to the next.
+    __device__ void compute(float* joined) {
         load_queries(a_, view_.group, 1 + warpgroup_, shared_);
         const float scale = softmax_scale(a_);
         const bool joins = view_.begin * split_tokens / span_tokens != view_.high / span_tokens;
@@ -59,12 +59,12 @@ class InvariantRows {
             if (sees) add(turn.stage, weight);
             if (lane_ == 0) shared_.values_read[turn.stage].arrive();
             if (joins && (next % span_tokens == 0 || n + 1 == view_.end)) {
-                end_span(joined, stride);
+                end_span(joined);
                 begin_span();
             }
         }
         if (joins)
-            take(joined, stride);
+            take(joined);
         else
             end_only_span();
         store();
@@ -100,7 +100,7 @@ class InvariantRows {
         for (int i = 0; i < sums; ++i) sum_[i] = join_value(sum_[i], part[i], factors_[i % 4 / 2]);
     }
     // Joins the span with those before.
-    __device__ __forceinline__ void end_span(float* joined, int stride) {
+    __device__ __forceinline__ void end_span(float* joined) {
         JoinFactors factors[2];
         bool begins[2], passes[2];
 #pragma unroll
@@ -115,7 +115,7 @@ class InvariantRows {
 #pragma unroll
         for (int i = 0; i < sums; ++i) {
             const int r = i % 4 / 2;
-            float& before = joined[i * stride];
+            float& before = joined[i * computing_threads];
             if (begins[r])
                 before = sum_[i];
             else if (!passes[r])
@@ -133,9 +133,9 @@ class InvariantRows {
         all_[1] = of_span_[1];
     }
     // The sums over all spans are in `joined`.
-    __device__ __forceinline__ void take(const float* joined, int stride) {
+    __device__ __forceinline__ void take(const float* joined) {
 #pragma unroll
-        for (int i = 0; i < sums; ++i) sum_[i] = joined[i * stride];
+        for (int i = 0; i < sums; ++i) sum_[i] = joined[i * computing_threads];
     }
     __device__ __forceinline__ void store() const {
         const Piece& piece = shared_.piece;

@@ -10,7 +10,6 @@ constexpr int latent_block_rows = 64, latent_block_tokens = 64,
               latent_block_pages = latent_block_tokens / kv_page_tokens;
 constexpr int latent_half_tokens = latent_block_tokens / warpgroups,
               latent_half_values = latent_value / warpgroups;
-constexpr int latent_computing_threads = warpgroups * warpgroup_threads;
 constexpr int latent_chunk_bytes = latent_block_tokens * 128;  // of 64 columns, also of queries
 static_assert(latent_block_rows == latent_block_tokens);
 
@@ -96,7 +95,7 @@ class LatentPromptRows {
     static constexpr int steps = latent_half_tokens / 16;  // of products with a half of the weights
 
     __device__ static void meet() {
-        meet_at(1, latent_computing_threads);
+        meet_at(1, computing_threads);
     }
     __device__ void release(int stage) {
         if (lane_ == 0) shared_.read[stage].arrive();
@@ -106,7 +105,7 @@ class LatentPromptRows {
         const auto* const qkv = static_cast<const __half*>(a_.qkv);
 #pragma unroll 6
         for (int i = static_cast<int>(threadIdx.x); i < latent_block_rows * latent_pieces;
-             i += latent_computing_threads) {
+             i += computing_threads) {
             const int of_block = i / latent_pieces, piece = i % latent_pieces;
             const int row = min(piece_.first_row + of_block, piece_.rows - 1), token = row / a_.heads;
             const __half* const from = qkv + qkv_row(a_, piece_.batch_row + token) +
