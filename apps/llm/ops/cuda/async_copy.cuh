@@ -26,11 +26,10 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* shared) {
 }
 
 // Starts a copy of 16 bytes; writes zeros if not `wanted`. Only if copies_run_alone.
-__device__ inline void copy_alone(__half* shared, const __half* from, bool wanted) {
-    const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+__device__ inline void copy_alone(void* shared, const void* from, bool wanted) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                  :
-                 : "r"(to), "l"(from), "r"(wanted ? 16 : 0)
+                 : "r"(shared_address(shared)), "l"(from), "r"(wanted ? 16 : 0)
                  : "memory");
 }
 // Waits for this thread's copies. Other threads see the data after a barrier.

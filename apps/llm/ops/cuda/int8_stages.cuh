@@ -94,9 +94,7 @@ class Int8Stages {
     }
     __device__ __forceinline__ void bring_alone() {
         if (left_ > 0) {
-            each_piece([&](int i, const std::int8_t* from) {
-                copy_alone(reinterpret_cast<__half*>(place(i)), reinterpret_cast<const __half*>(from), true);
-            });
+            each_piece([&](int i, const std::int8_t* from) { copy_alone(place(i), from, true); });
             advance();
         }
         end_of_copies();

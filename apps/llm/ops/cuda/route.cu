@@ -336,8 +336,7 @@ __device__ void normed_logits(const NormArgs& norm, const RouterSettings& s, int
         router_row(s.weight, s.shared_gate, s.experts, static_cast<int>(blockIdx.x), columns);
     for (int i = static_cast<int>(threadIdx.x) * 4; i < columns; i += logit_threads * 4) {
         if constexpr (copies_run_alone)
-            copy_alone(reinterpret_cast<__half*>(weight + i), reinterpret_cast<const __half*>(from + i),
-                       true);
+            copy_alone(weight + i, from + i, true);
         else
             *reinterpret_cast<float4*>(weight + i) = *reinterpret_cast<const float4*>(from + i);
     }
