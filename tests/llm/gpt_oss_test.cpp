@@ -144,6 +144,9 @@ TEST(GptOss, NamesWhatContradictsTheConfig) {
     EXPECT_EQ(missing("mlp.experts.gate_up_proj_blocks has 4608 rows",
                       message_for_config("\"intermediate_size\": 128", "\"intermediate_size\": 96")),
               "");
+    EXPECT_EQ(missing("the number of experts is 0, not from 1 to",
+                      message_for_config("\"num_local_experts\": 9", "\"num_local_experts\": 0")),
+              "");
     EXPECT_EQ(missing("\"swiglu_limit\": 5 is not supported (supported: 7)",
                       message_for_config("\"swiglu_limit\": 7.0", "\"swiglu_limit\": 5.0")),
               "");

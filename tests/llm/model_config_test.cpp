@@ -326,6 +326,9 @@ TEST(GgufConfig, NamesUnsupportedFeatures) {
     EXPECT_EQ(
         missing("rotated elements of a head is 10, not from 2 to 8", llama("llama.rope.dimension_count", 10)),
         "");
+    EXPECT_EQ(missing("llama.nextn_predict_layers is 1, but Llama has no layers that predict further tokens",
+                      llama("llama.nextn_predict_layers", 1)),
+              "");
     EXPECT_EQ(missing("heads of V have length 4", llama("llama.attention.value_length", 4)), "");
     EXPECT_EQ(missing("the head dimension is 5000", llama("llama.attention.key_length", 5000)), "");
     EXPECT_EQ(

@@ -77,6 +77,10 @@ class GgufConfigReader {
 
     void read_sizes() {
         config_.prediction_layers = keys_.find_integer("nextn_predict_layers").value_or(0);
+        if (config_.prediction_layers != 0 && !config_.family->predicts)
+            keys_.fail(fmt::format("{} is {}, but {} has no layers that predict further tokens",
+                                   keys_.full("nextn_predict_layers"), config_.prediction_layers,
+                                   config_.family->name));
         config_.layers = keys_.integer("block_count") - config_.prediction_layers;
         config_.hidden = keys_.integer("embedding_length");
         config_.heads = keys_.integer("attention.head_count");

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "llm/model/model_family.h"
 
 namespace voltpile::llm {
 namespace {
@@ -65,7 +66,7 @@ void check_router(const Experts& experts, Problems& problems) {
 void check_experts(const ModelConfig& config, Problems& problems) {
     const Experts& experts = config.experts;
     if (has_dense_layers(config)) problems.check_range("the feed-forward size", config.ffn, 1, kMaxWidth);
-    if (experts.count == 0) return;
+    if (experts.count == 0 && (config.family == nullptr || !config.family->mixture)) return;
     problems.check_range("the number of experts", experts.count, 1, kMostExperts);
     problems.check_range("the number of experts of a token", experts.used, 1,
                          std::clamp<std::int64_t>(experts.count, 1, kMostUsedExperts));

@@ -39,6 +39,7 @@ struct ModelFamily {
     bool sigmoid_router = false;
 
     bool latent_attention = false;  // see LatentAttention
+    bool predicts = false;          // may have layers that predict further tokens, behind the others
     LayerBlocks blocks = {};
     RopeStyle rope_in_folder = RopeStyle::HalfSplit;
     RopeStyle rope_in_gguf = RopeStyle::HalfSplit;

@@ -29,6 +29,7 @@ const ModelFamily kGlm4Moe = {
     .mixture = true,
     .normalized_experts = true,
     .sigmoid_router = true,
+    .predicts = true,
     .folder_defaults = R"({"partial_rotary_factor": 0.5, "n_routed_experts": 128, "num_experts_per_tok": 8,
         "moe_intermediate_size": 1408, "n_shared_experts": 1, "first_k_dense_replace": 1})",
     .optional_qk_norm = true,
