@@ -58,6 +58,7 @@ const ModelFamily kGptOss = {
     .model_type = "gpt_oss",
     .architecture = "gpt-oss",
     .mixture = true,
+    .alternates_gate_and_up = true,
     .normalized_experts = true,
     .blocks = {.qkv_bias = true,
                .output_bias = true,

@@ -117,10 +117,10 @@ std::vector<ExpertParameter> take_expert_parameters(std::map<std::string, Module
 
 LoraFactors factors_of_expert(const ExpertParameter& parameter, const ModelConfig& config,
                               std::string_view kind, std::int64_t expert, double scale) {
-    // The rows of the parameter that the matrix has: row step * j + first. gpt-oss alternates gate and up.
+    // The rows of the parameter that the matrix has: row step * j + first.
     std::size_t step = 1, first = 0;
     if (!parameter.down) {
-        const bool alternate = config.family->model_type == "gpt_oss", up = kind == "ffn_up";
+        const bool alternate = config.family->alternates_gate_and_up, up = kind == "ffn_up";
         step = alternate ? 2 : 1;
         first = up ? alternate ? 1 : static_cast<std::size_t>(config.experts.ffn) : 0;
     }
