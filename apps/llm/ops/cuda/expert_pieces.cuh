@@ -54,13 +54,13 @@ __device__ int count_pieces(const Routing& routing, int x_rows, const Each& each
 
 // Stores the products of a warp's rows of weights, from first_row on, with the pairs [begin, end) of an
 // expert.
-template <int x_rows, bool gated>
+template <bool gated, int groups, int sums>
 __device__ __forceinline__ void store_products(const ExpertArgs& args, int first_row, int begin, int end,
-                                               int expert, const float (&sum)[x_rows / x_group][8]) {
+                                               int expert, const float (&sum)[groups][sums]) {
     const int outputs = args.matrix[0].first.rows;
     const int out_begin = args.first_tile * (gated ? gated_tile_columns : tile_columns);
 #pragma unroll
-    for (int n = 0; n < x_rows / x_group; ++n) {
+    for (int n = 0; n < groups; ++n) {
         WarpProduct::each_result<gated>(sum[n], [&](int at, int x_row, float first, float second) {
             const int row = first_row + at, pair = begin + n * x_group + x_row;
             if (pair >= end || row >= outputs) return;

@@ -12,21 +12,23 @@ namespace voltpile::llm {
 
 // Whether asynchronous copies bring weights to shared memory, on GPUs that have 228 KB of it, instead of
 // loads to registers. There, `ahead` steps of a warp's weights and `blocks` blocks fit on a multiprocessor.
-template <WeightFormat format>
+// rows: of a warp's tile, warp_weights or, while that gives too few warps an item, half of them.
+template <WeightFormat format, int rows>
 struct StagedExpertRows {
-    using Stage = StagedWeights<format, warp_weights>;
+    using Stage = StagedWeights<format, rows>;
     static constexpr bool used = format != WeightFormat::F16;
     static constexpr std::size_t room = 208 * 1024;  // beside tables of pieces and grids
     static constexpr std::size_t step_bytes = sizeof(Stage) * tile_warps;
-    static constexpr int ahead = 3;  // four would take more of the L1 cache, which x comes through
+    // Four of warp_weights would take more of the L1 cache, which x comes through.
+    static constexpr int ahead = 3 * warp_weights / rows;
     static constexpr int blocks = 4 * ahead * step_bytes <= room ? 4 : 3;
     static constexpr std::size_t bytes = ahead * step_bytes;
 };
 // Returns the blocks on a multiprocessor. alone: copies_run_alone, device_copies_alone(); staged:
 // weights_are_staged, device_stages_weights().
-template <WeightFormat format>
+template <WeightFormat format, int rows>
 __host__ __device__ constexpr int expert_rows_blocks(bool alone, bool staged) {
-    if (staged && StagedExpertRows<format>::used) return StagedExpertRows<format>::blocks;
+    if (staged && StagedExpertRows<format, rows>::used) return StagedExpertRows<format, rows>::blocks;
     return alone && format != WeightFormat::F16 ? 3 : tile_blocks_each;
 }
 
@@ -54,11 +56,11 @@ __device__ __forceinline__ int item_of_round(int round, int items) {
            (before + blocks * tile_warps <= items ? block * tile_warps + warp : warp * blocks + block);
 }
 
-template <bool gated>
-constexpr int warp_outputs = gated ? warp_weights / 2 : warp_weights;
+template <bool gated, int rows>
+constexpr int warp_outputs = gated ? rows / 2 : rows;
 
 // What is the same for all items of a product.
-template <bool gated>
+template <bool gated, int rows>
 struct ExpertItems {
     const ExpertArgs& args;
     const PackedPiece* pieces;  // shared memory
@@ -70,7 +72,7 @@ struct ExpertItems {
         constexpr int each = gated ? gated_tile_columns : tile_columns;
         first_output = args.first_tile * each;
         const int outputs = min(args.tiles * each, args.matrix[0].first.rows - first_output);
-        tiles = (outputs + warp_outputs<gated> - 1) / warp_outputs<gated>;
+        tiles = (outputs + warp_outputs<gated, rows> - 1) / warp_outputs<gated, rows>;
         items = count * tiles;
         reciprocal = 0xffffffffu / static_cast<unsigned>(tiles) + 1;
     }
@@ -82,7 +84,7 @@ struct ExpertItems {
     }
     __device__ PackedPiece piece(int item) const { return pieces[piece_index(item)]; }
     __device__ int first_row(int item) const {
-        return first_output + (item - piece_index(item) * tiles) * warp_outputs<gated>;
+        return first_output + (item - piece_index(item) * tiles) * warp_outputs<gated, rows>;
     }
     __device__ DeviceMatrix matrix(int m, int expert) const {
         return shifted(args.matrix[m].first, shift_of(args.matrix[m], expert));
@@ -90,14 +92,14 @@ struct ExpertItems {
 };
 
 // The next `ahead` steps of a warp's weights, copied asynchronously to shared memory.
-template <WeightFormat format, bool gated, bool staged>
+template <WeightFormat format, bool gated, int rows, bool staged>
 class WeightSteps {
   public:
-    static constexpr int ahead = StagedExpertRows<format>::ahead;
+    static constexpr int ahead = StagedExpertRows<format, rows>::ahead;
     // How far the loop over steps is unrolled: not at all, which leaves registers for the next kernel to
     // start in.
     static constexpr int unrolled = 1;
-    using Stage = typename StagedExpertRows<format>::Stage;
+    using Stage = typename StagedExpertRows<format, rows>::Stage;
 
     __device__ explicit WeightSteps(std::uint8_t* shared)
         : stages_(reinterpret_cast<Stage*>(shared) + threadIdx.x / 32 * ahead) {}
@@ -114,17 +116,17 @@ class WeightSteps {
         wait_for_earlier_copies<ahead - 2>();
         __syncwarp();
     }
-    __device__ __forceinline__ void get(int d, typename RowUnit<format>::Raw (&raw)[lane_units]) const {
-        read_staged<format, warp_weights>(stages_[d], raw);
+    __device__ __forceinline__ void get(int d, typename RowUnit<format>::Raw (&raw)[rows / 8]) const {
+        read_staged<format, rows>(stages_[d], raw);
     }
 
   private:
     Stage* stages_;
-    WarpWeights<format, gated, warp_weights> source_;
+    WarpWeights<format, gated, rows> source_;
 };
 // The same in registers.
 template <WeightFormat format, bool gated>
-class WeightSteps<format, gated, false> {
+class WeightSteps<format, gated, warp_weights, false> {
   public:
     static constexpr int ahead = 2, unrolled = ahead;
     using Unit = RowUnit<format>;
@@ -194,11 +196,10 @@ class RowOfX {
     uint4 v_[4];
 };
 
-template <WeightFormat format, bool gated>
-__global__ void __launch_bounds__(tile_threads,
-                                  expert_rows_blocks<format>(copies_run_alone, weights_are_staged))
-    expert_rows(const ExpertArgs args, int pieces_at) {
-    using Steps = WeightSteps<format, gated, weights_are_staged && StagedExpertRows<format>::used>;
+template <WeightFormat format, bool gated, int rows>
+__device__ __forceinline__ void multiply_expert_rows(const ExpertArgs& args, int pieces_at) {
+    using Steps =
+        WeightSteps<format, gated, rows, weights_are_staged && StagedExpertRows<format, rows>::used>;
     constexpr int ahead = Steps::ahead;
     extern __shared__ __align__(32) std::uint8_t shared[];
     __shared__ int count;
@@ -222,7 +223,7 @@ __global__ void __launch_bounds__(tile_threads,
         if (threadIdx.x == 0) count = counted;
     }
     __syncthreads();
-    const ExpertItems<gated> all(args, pieces, count);
+    const ExpertItems<gated, rows> all(args, pieces, count);
 
     // The item and step whose weights are loaded next; it may be ahead of the item being multiplied.
     Steps weights(shared);
@@ -245,7 +246,7 @@ __global__ void __launch_bounds__(tile_threads,
     if constexpr (!gated) wait_for_earlier_kernels();
 
     RowOfX<has_whole_steps<format>> x;
-    float sum[1][8];
+    float sum[1][rows / 4];
     int round = 0, step = 0, item = item_of_round(0, all.items);
     const auto begin_item = [&] {
 #pragma unroll
@@ -269,7 +270,7 @@ __global__ void __launch_bounds__(tile_threads,
             oldest = d + 1 < ahead ? d + 1 : 0;
             weights.wait();
             ask(d > 0 ? d - 1 : ahead - 1);
-            typename RowUnit<format>::Raw raw[lane_units];
+            typename RowUnit<format>::Raw raw[rows / 8];
             weights.get(d, raw);
             WarpProduct::multiply_by<format>(raw, x, sum);
             if (++step < steps) {
@@ -277,8 +278,8 @@ __global__ void __launch_bounds__(tile_threads,
                 continue;
             }
             const PackedPiece piece = all.piece(item);
-            store_products<x_group, gated>(args, all.first_row(item), piece.begin(),
-                                           piece.begin() + piece.rows(), piece.expert(), sum);
+            store_products<gated>(args, all.first_row(item), piece.begin(), piece.begin() + piece.rows(),
+                                  piece.expert(), sum);
             item = item_of_round(++round, all.items);
             begin_item();
         }
@@ -286,23 +287,45 @@ __global__ void __launch_bounds__(tile_threads,
     wait_for_copies();
 }
 
-template <WeightFormat format>
-void launch_expert_rows_of(const ExpertArgs& args, int multiprocessors, const Stream& stream) {
-    const int pairs = args.rows * args.routing.used, experts = args.routing.experts;
+// rows: half of warp_weights only where weights are staged.
+template <WeightFormat format, bool gated, int rows>
+__global__ void __launch_bounds__(tile_threads,
+                                  expert_rows_blocks<format, rows>(copies_run_alone, weights_are_staged))
+    expert_rows(const ExpertArgs args, int pieces_at) {
+    if constexpr (rows == warp_weights || weights_are_staged)
+        multiply_expert_rows<format, gated, rows>(args, pieces_at);
+}
+
+template <WeightFormat format, int rows>
+void launch_expert_rows_in(const ExpertArgs& args, int pieces, int multiprocessors, const Stream& stream) {
     const bool alone = device_copies_alone(), staged = device_stages_weights();
-    const int pieces = min(pairs, min(pairs, experts) + pairs / x_group);
     const std::size_t pieces_at =
-        staged && StagedExpertRows<format>::used ? StagedExpertRows<format>::bytes : 0;
+        staged && StagedExpertRows<format, rows>::used ? StagedExpertRows<format, rows>::bytes : 0;
     const std::size_t bytes = pieces_at + static_cast<std::size_t>(pieces) * sizeof(PackedPiece);
-    const auto kernel = args.gated ? expert_rows<format, true> : expert_rows<format, false>;
+    const auto kernel = args.gated ? expert_rows<format, true, rows> : expert_rows<format, false, rows>;
     cuda_check(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
         "shared memory of a product with experts");
-    static_assert(tile_columns == tile_warps * warp_outputs<false>);
-    static_assert(gated_tile_columns == tile_warps * warp_outputs<true>);
-    const int blocks = min(expert_rows_blocks<format>(alone, staged) * multiprocessors, pieces * args.tiles);
+    const int blocks = min(expert_rows_blocks<format, rows>(alone, staged) * multiprocessors,
+                           pieces * args.tiles * (warp_weights / rows));
     launch_early("product of few rows with experts", kernel, {blocks, tile_threads, bytes}, stream, args,
                  static_cast<int>(pieces_at));
+}
+
+template <WeightFormat format>
+void launch_expert_rows_of(const ExpertArgs& args, int multiprocessors, const Stream& stream) {
+    static_assert(tile_columns == tile_warps * warp_outputs<false, warp_weights>);
+    static_assert(gated_tile_columns == tile_warps * warp_outputs<true, warp_weights>);
+    const int pairs = args.rows * args.routing.used, experts = args.routing.experts;
+    const int pieces = min(pairs, min(pairs, experts) + pairs / x_group);
+    // Tiles of half as many rows while there are no more than three for two warps (measured).
+    constexpr int half = warp_weights / 2;
+    if constexpr (StagedExpertRows<format, half>::used) {
+        if (device_stages_weights() &&
+            2 * pieces * args.tiles <= StagedExpertRows<format, half>::blocks * multiprocessors * 3 / 2)
+            return launch_expert_rows_in<format, half>(args, pieces, multiprocessors, stream);
+    }
+    launch_expert_rows_in<format, warp_weights>(args, pieces, multiprocessors, stream);
 }
 
 }  // namespace voltpile::llm

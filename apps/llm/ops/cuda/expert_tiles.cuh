@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(tile_threads, ExpertTileShape<format, x_rows>:
             weights, up, columns / 32 - 1, first_row, 0, (columns + step_columns - 1) / step_columns, x,
             staged, sum);
         const PairRange pairs = pairs_of_piece[parity];  // read again: the product needs all registers
-        store_products<x_rows, gated>(args, first_row, pairs.begin, pairs.end, pairs.expert, sum);
+        store_products<gated>(args, first_row, pairs.begin, pairs.end, pairs.expert, sum);
     }
 }
 

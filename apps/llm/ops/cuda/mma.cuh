@@ -49,20 +49,17 @@ struct WarpProduct {
     __device__ static int place(int piece) { return piece ^ piece >> 3; }
 
     // sum[n]: rows 8 n to 8 n + 7 of x. x(n, i, piece) returns 8 columns of row x_row() of these: piece
-    // `piece` of the columns of unit(i).
-    template <WeightFormat format, int groups, class X>
-    __device__ __forceinline__ static void multiply_by(const typename RowUnit<format>::Raw (&raw)[lane_units],
-                                                       const X& x, float (&sum)[groups][8]) {
+    // `piece` of the columns of unit(i). units: lane_units, or half of them with the rows 0 to 15 alone.
+    template <WeightFormat format, int groups, int units, class X>
+    __device__ __forceinline__ static void multiply_by(const typename RowUnit<format>::Raw (&raw)[units],
+                                                       const X& x, float (&sum)[groups][2 * units]) {
         constexpr int together = groups % 4 == 0 ? 4 : groups % 2 == 0 ? 2 : 1;
         static_assert(groups % together == 0);
 #pragma unroll
         for (int piece = 0; piece < 4; ++piece) {
-            uint4 w[lane_units];
+            uint4 w[units];
 #pragma unroll
-            for (int i = 0; i < lane_units; ++i) w[i] = RowUnit<format>::halves(raw[i], piece);
-            const std::uint32_t ws[2][2][4] = {
-                {{w[0].x, w[1].x, w[0].y, w[1].y}, {w[2].x, w[3].x, w[2].y, w[3].y}},
-                {{w[0].z, w[1].z, w[0].w, w[1].w}, {w[2].z, w[3].z, w[2].w, w[3].w}}};
+            for (int i = 0; i < units; ++i) w[i] = RowUnit<format>::halves(raw[i], piece);
 #pragma unroll
             for (int first = 0; first < groups; first += together) {
                 uint4 v[together];
@@ -73,23 +70,28 @@ struct WarpProduct {
 #pragma unroll
                     for (int n = 0; n < together; ++n) {
 #pragma unroll
-                        for (int m = 0; m < 2; ++m)
-                            multiply_16(&sum[first + n][4 * m], ws[half][m], word(v[n], 2 * half),
+                        for (int m = 0; m < units / 2; ++m) {
+                            const uint4 &upper = w[2 * m], &lower = w[2 * m + 1];
+                            const std::uint32_t four[4] = {word(upper, 2 * half), word(lower, 2 * half),
+                                                           word(upper, 2 * half + 1),
+                                                           word(lower, 2 * half + 1)};
+                            multiply_16(&sum[first + n][4 * m], four, word(v[n], 2 * half),
                                         word(v[n], 2 * half + 1));
+                        }
                     }
                 }
             }
         }
     }
 
-    // Calls result(weight row, row of x in its group, sum, 0) for each element. paired: the weight rows 16 to
-    // 31 belong to the rows 0 to 15; calls result(row, row of x, sum of row, sum of row + 16).
-    template <bool paired, class Result>
-    __device__ __forceinline__ static void each_result(const float (&sum)[8], const Result& result) {
+    // Calls result(weight row, row of x in its group, sum, 0) for each element. paired: the second half of
+    // the weight rows belongs to the first; calls result(row, row of x, sum of the first, sum of the second).
+    template <bool paired, int sums, class Result>
+    __device__ __forceinline__ static void each_result(const float (&sum)[sums], const Result& result) {
 #pragma unroll
-        for (int i = 0; i < (paired ? 4 : 8); ++i)
+        for (int i = 0; i < (paired ? sums / 2 : sums); ++i)
             result(i / 4 * 16 + i % 4 / 2 * 8 + lane() / 4, lane() % 4 * 2 + i % 2, sum[i],
-                   paired ? sum[(i + 4) % 8] : 0.0f);
+                   paired ? sum[(i + sums / 2) % sums] : 0.0f);
     }
 };
 
