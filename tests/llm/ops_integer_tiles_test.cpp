@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(Gpu, OpsIntegerTilesTest,
 TEST_P(OpsIntegerTilesTest, ErrorsAreThoseOfRounding) {
     for (const std::int64_t columns : {96, 128, 576, 1280, 2048, 2880}) {
         const auto w = weights(WeightFormat::Q8_0, outputs, columns);
-        for (const std::int64_t rows : {17, 33, 64, 65, 128, 129, 300, 641, 1100}) {
+        for (const std::int64_t rows : {17, 33, 64, 65, 128, 129, 180, 220, 250, 300, 641, 1100}) {
             SCOPED_TRACE(std::to_string(rows) + " rows, " + std::to_string(columns) + " columns");
             const auto x = normals(rows * columns);
             const auto got = tested(w, x, columns), expected = wanted(w, x, columns);

@@ -35,8 +35,8 @@ struct Int8Args {
     bool lasting;         // no kernel writes the weights
 };
 
-// piece_rows: 32, 64, 128, or of warpgroups 256. Blocks wait for each other: all must run at once, one on a
-// multiprocessor.
+// piece_rows: of warps 32, 64 or 128; of warpgroups any multiple of 32 up to 256. Blocks wait for each other:
+// all must run at once, one on a multiprocessor.
 void launch_int8_by_warps(const Int8Args& args, int piece_rows, const Stream& stream);
 // Only if VOLTPILE_SM90 is 1.
 void launch_int8_by_warpgroups(const Int8Args& args, int piece_rows, const Stream& stream);

@@ -12,11 +12,13 @@ namespace {
 
 constexpr std::size_t most_bytes_of_halves = std::size_t{16} << 20;  // weights on their way to integers
 
-// As few rows as take all, or those of which the last piece has the most; at most `most`.
-int piece_rows_for(int rows, int most) {
-    for (const int each : {32, 64, 128})
-        if (rows <= each || each == most) return each;
-    return rows > 256 && rows <= 384 ? 128 : 256;
+// As few rows as take all, or those of which the last piece has the most; at most device.piece_rows.
+int piece_rows_for(int rows, const Int8Device& device) {
+    const bool warps = device.kernel == Int8Kernel::Warps;
+    const int pieces = !warps && rows > 256 && rows <= 384 ? 2 : 1, of_piece = (rows + pieces - 1) / pieces;
+    for (int each = 32; each < device.piece_rows; each = warps ? 2 * each : each + 32)
+        if (of_piece <= each) return each;
+    return device.piece_rows;
 }
 
 // Returns how many of the pieces of rows of x a launch multiplies. A launch's workers have as many pairs of
@@ -144,7 +146,7 @@ NormArgs norm_from(NormArgs norm, int row, int columns) {
 
 void launch_int8_tiles(const MatmulArgs& args, std::size_t scratch_bytes, const Int8Device& device,
                        const Stream& stream) {
-    const int piece_rows = piece_rows_for(args.rows, device.piece_rows), columns = args.matrix[0].columns;
+    const int piece_rows = piece_rows_for(args.rows, device), columns = args.matrix[0].columns;
     const TileArgs all = tile_args(args, piece_rows, int8_tile_weights);
     const Room room(all, piece_rows, scratch_bytes, device.multiprocessors);
     const IntegerWeights& integers = *args.integers;

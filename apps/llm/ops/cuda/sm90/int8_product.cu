@@ -23,8 +23,16 @@ void launch_int8_by_warpgroups(const Int8Args& args, int piece_rows, const Strea
             return launch_product<Int8Shape<32, 1>>(args, stream);
         case 64:
             return launch_product<Int8Shape<64, 1>>(args, stream);
+        case 96:
+            return launch_product<Int8Shape<96, 1>>(args, stream);
         case 128:
             return launch_product<Int8Shape<128, 1>>(args, stream);
+        case 160:
+            return launch_product<Int8Shape<160, 1>>(args, stream);
+        case 192:
+            return launch_product<Int8Shape<192, 1>>(args, stream);
+        case 224:
+            return launch_product<Int8Shape<224, 1>>(args, stream);
         default:
             return launch_product<Int8Shape<256, 1>>(args, stream);
     }
