@@ -5,6 +5,7 @@
 #include "llm/ops/cuda/early_launch.cuh"
 #include "llm/ops/cuda/int8_output.cuh"
 #include "llm/ops/cuda/int8_stages.cuh"
+#include "llm/ops/cuda/loaded_code.h"
 #include "llm/ops/cuda/swizzle.cuh"
 
 namespace voltpile::llm {
@@ -135,15 +136,6 @@ void launch_product(const Int8Args& args, const Stream& stream) {
                  {args.tiles.pieces * args.tiles.matmul.workers, Shape::threads, bytes}, stream, args);
 }
 
-// Returns 10 * major + minor of the compute capability for which the code that the current GPU runs was
-// compiled.
-int compiled_for() {
-    cudaFuncAttributes attributes{};
-    cuda_check(cudaFuncGetAttributes(&attributes, int8_warp_product<false, Int8Shape<32, 2>>),
-               "asking for the instructions of a product of integers");
-    return attributes.ptxVersion;
-}
-
 }  // namespace
 
 // The least rows are measured on compute capability 9.0. For others they are calculated, from the time in
@@ -152,7 +144,7 @@ int compiled_for() {
 Int8Device int8_device(int compute_capability, int multiprocessors) {
     if (VOLTPILE_SM90 && compute_capability == 90)
         return {Int8Kernel::Warpgroups, multiprocessors, 256, {17, 5, 1025}};
-    const int compiled = has_integer_tensor_cores(compute_capability) ? compiled_for() : 0;
+    const int compiled = has_integer_tensor_cores(compute_capability) ? loaded_code() : 0;
     if (compiled < 75) return {};
     const int copied = compute_capability == 80 ? 33 : 65;
     return {Int8Kernel::Warps, multiprocessors, most_rows_by_warps(compiled >= 80), {copied, 17, 1025}};

@@ -1,7 +1,7 @@
 // The division of a tiled product (tiles.cuh), and the launchers of its kernels.
 #pragma once
 
-#include "device/capability.h"
+#include "llm/ops/cuda/loaded_code.h"
 #include "llm/ops/cuda/matmul.h"
 
 namespace voltpile::llm {
@@ -17,9 +17,10 @@ constexpr int tile_weights = warp_weights * tile_warps;
 constexpr bool stages_weights(WeightFormat format) {
     return info(gpu_layout(format)).gpu.tile_loads == TileLoads::Staged;
 }
+// Returns whether the code that the current GPU runs does: see weights_are_staged.
 inline bool device_stages_weights() {
-    const int capability = current_compute_capability();
-    return capability >= 90 && capability < 120;
+    const int code = loaded_code();
+    return code >= 90 && code < 120;
 }
 // Returns the blocks of a multiprocessor, with pieces of x_rows rows of x. staged: device_stages_weights().
 constexpr int tile_blocks(WeightFormat format, int x_rows, bool staged) {
