@@ -12,15 +12,18 @@ namespace voltpile::llm {
 
 // Whether asynchronous copies bring weights to shared memory, on GPUs that have 228 KB of it, instead of
 // loads to registers. There, `ahead` steps of a warp's weights and `blocks` blocks fit on a multiprocessor.
-// rows: of a warp's tile, warp_weights or, while that gives too few warps an item, half of them.
+// rows: of a warp's tile: warp_weights, or half of them while so many would leave warps without an item.
 template <WeightFormat format, int rows>
 struct StagedExpertRows {
     using Stage = StagedWeights<format, rows>;
     static constexpr bool used = format != WeightFormat::F16;
     static constexpr std::size_t room = 208 * 1024;  // beside tables of pieces and grids
     static constexpr std::size_t step_bytes = sizeof(Stage) * tile_warps;
-    // Four of warp_weights would take more of the L1 cache, which x comes through.
-    static constexpr int ahead = 3 * warp_weights / rows;
+    // Three steps of warp_weights, or as many bytes: with four, less would be left for the L1 cache, which x
+    // comes through. Of smaller tiles one less if four blocks would not fit.
+    static constexpr int most_ahead = 3 * warp_weights / rows;
+    static constexpr int ahead =
+        most_ahead - (rows < warp_weights && 4 * most_ahead * step_bytes > room ? 1 : 0);
     static constexpr int blocks = 4 * ahead * step_bytes <= room ? 4 : 3;
     static constexpr std::size_t bytes = ahead * step_bytes;
 };
@@ -318,7 +321,7 @@ void launch_expert_rows_of(const ExpertArgs& args, int multiprocessors, const St
     static_assert(gated_tile_columns == tile_warps * warp_outputs<true, warp_weights>);
     const int pairs = args.rows * args.routing.used, experts = args.routing.experts;
     const int pieces = min(pairs, min(pairs, experts) + pairs / x_group);
-    // Tiles of half as many rows while there are no more than three for two warps (measured).
+    // Tiles of half as many rows while there are at most 1.5 of them for each warp (measured).
     constexpr int half = warp_weights / 2;
     if constexpr (StagedExpertRows<format, half>::used) {
         if (device_stages_weights() &&
