@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t most_bytes_of_halves = std::size_t{16} << 20;  // weights on their way to integers
 
-// As few rows as take all, or those of which the last piece has the most; at most device.piece_rows.
+// Returns the fewest rows of a piece that take all; of 257 to 384 rows by warpgroups, a half of them; at most
+// device.piece_rows.
 int piece_rows_for(int rows, const Int8Device& device) {
     const bool warps = device.kernel == Int8Kernel::Warps;
     const int pieces = !warps && rows > 256 && rows <= 384 ? 2 : 1, of_piece = (rows + pieces - 1) / pieces;

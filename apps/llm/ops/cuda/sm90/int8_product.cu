@@ -1,5 +1,7 @@
 #include "llm/ops/cuda/sm90/int8_product.cuh"
 
+#include <stdexcept>
+
 namespace voltpile::llm {
 
 namespace {
@@ -33,8 +35,10 @@ void launch_int8_by_warpgroups(const Int8Args& args, int piece_rows, const Strea
             return launch_product<Int8Shape<192, 1>>(args, stream);
         case 224:
             return launch_product<Int8Shape<224, 1>>(args, stream);
-        default:
+        case 256:
             return launch_product<Int8Shape<256, 1>>(args, stream);
+        default:
+            throw std::logic_error("no product of integers has pieces of so many rows");
     }
 }
 
