@@ -33,8 +33,9 @@ struct ModelFamily {
     // any other name.
     std::string_view word_in_gguf_name = "";
 
-    bool mixture = false;                 // of experts; GGUF may have dense models of the same architecture
-    bool alternates_gate_and_up = false;  // the rows of both, in the joint parameter of a folder's experts
+    bool mixture = false;  // of experts; GGUF may have dense models of the same architecture
+    // Whether the joint parameter of a folder's experts alternates rows of gate and up.
+    bool alternates_gate_and_up = false;
     // See Experts; of GGUF files and folders that lack the key.
     bool normalized_experts = false;
     bool sigmoid_router = false;

@@ -25,6 +25,7 @@ const ModelFamily kGlm4 = {
     .supported = "GLM 4",
     .model_type = "glm4",
     .architecture = "glm4",
+    .predicts = true,
     .blocks = {.output_norms = true},
     .rope_in_folder = RopeStyle::Interleaved,
     .rope_in_gguf = RopeStyle::Interleaved,
