@@ -184,9 +184,12 @@ class StreamGpu : public testing::Test {
   protected:
     void SetUp() override {
         if (world().size() < 2) GTEST_SKIP() << "needs two ranks";
-        if (device_count() < world().size()) GTEST_SKIP() << "needs a GPU for each rank";
-        use_device(world().rank());
+        if (device_count() == 0 || (device_count() < world().size() && !ranks_may_share_gpus()))
+            GTEST_SKIP() << "needs a GPU for each rank";
+        use_device(device());
     }
+    virtual bool ranks_may_share_gpus() const { return false; }
+    static int device() { return world().rank() % device_count(); }
 };
 
 class Peer : public StreamGpu {
@@ -206,8 +209,9 @@ class ByPath : public StreamGpu, public testing::WithParamInterface<PathChoice> 
         StreamOptions options;
         options.path = GetParam();
         options.deadline_s = deadline_s;
-        return make_stream_communicator(world(), world().rank(), options);
+        return make_stream_communicator(world(), device(), options);
     }
+    bool ranks_may_share_gpus() const override { return GetParam() == PathChoice::Staged; }
     void SetUp() override {
         StreamGpu::SetUp();
         if (IsSkipped()) return;
