@@ -61,7 +61,8 @@ inline constexpr std::array kReplicaFields{
         "on GPUs: compute each sequence to the same bits whatever else is in the batch, as CPUs "
         "always do. Prompts then take up to a tenth longer, very long ones a little more, or two to three "
         "times as long without room for copies of the weights; a single sequence takes a third longer, "
-        "with a mixture of experts nearly twice as long, on H100 and H200 with 8-bit weights hardly longer; "
+        "of a dense model with 8-bit weights on H100 and H200 hardly longer, of a mixture of experts 1.6 to "
+        "1.9 times as long; "
         "with latent attention (DeepSeek) everything takes several times as long"},
     ReplicaField{"draft_tokens", &ReplicaRequest::draft_tokens, 1, 64, 8, false,
                  "the most tokens guessed ahead for a sequence in a pass, if tokens are guessed; fewer where "
