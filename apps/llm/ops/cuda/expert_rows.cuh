@@ -321,11 +321,12 @@ void launch_expert_rows_of(const ExpertArgs& args, int multiprocessors, const St
     static_assert(gated_tile_columns == tile_warps * warp_outputs<true, warp_weights>);
     const int pairs = args.rows * args.routing.used, experts = args.routing.experts;
     const int pieces = min(pairs, min(pairs, experts) + pairs / x_group);
-    // Tiles of half as many rows while there are at most 1.5 of them for each warp (measured).
+    // Tiles of half as many rows while each warp has at most 1.5 in gated products and 1.25 in others
+    // (measured).
     constexpr int half = warp_weights / 2;
     if constexpr (StagedExpertRows<format, half>::used) {
-        if (device_stages_weights() &&
-            2 * pieces * args.tiles <= StagedExpertRows<format, half>::blocks * multiprocessors * 3 / 2)
+        const int most = StagedExpertRows<format, half>::blocks * multiprocessors;
+        if (device_stages_weights() && 2 * pieces * args.tiles <= most * (args.gated ? 6 : 5) / 4)
             return launch_expert_rows_in<format, half>(args, pieces, multiprocessors, stream);
     }
     launch_expert_rows_in<format, warp_weights>(args, pieces, multiprocessors, stream);
