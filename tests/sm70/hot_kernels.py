@@ -63,7 +63,7 @@ def experts():
     """The same of a warp's tile with experts of at most 8 rows each."""
     for number in (3, 5, 7, 15):
         name, bits = FORMATS[number]
-        yield HotKernel(f"expert_rows<{number}, false>", f"experts {name}, 8 rows", ("HMMA",), "HMMA", 32 * 128 / (16 * 8) * bits / 8,
+        yield HotKernel(f"expert_rows<{number}, false, 32>", f"experts {name}, 8 rows", ("HMMA",), "HMMA", 32 * 128 / (16 * 8) * bits / 8,
                         "GB/s of weights", MEMORY, distinct=0.25)
 
 
