@@ -71,13 +71,19 @@ bool print_everything() {
     return print(to_json(sample));
 }
 
+// Returns when the sample after the one of `due` is due. A busy machine may have delayed that one: the next
+// still is at least nine tenths of a period away.
+steady_clock::time_point next_due(steady_clock::time_point due, milliseconds every) {
+    return std::max(due + every, steady_clock::now() + 9 * every / 10);
+}
+
 int sample_every(milliseconds every) {
     const Driver driver;
     std::optional<GpuSampler> gpus;
     if (driver.nvml) gpus.emplace(*driver.nvml);
     NodeSample before;
-    for (auto next = steady_clock::now();; next = std::max(next + every, steady_clock::now())) {
-        if (!sleep_until(next)) return 0;
+    for (auto due = steady_clock::now();; due = next_due(due, every)) {
+        if (!sleep_until(due)) return 0;
         NodeSample sample;
         sample.gpus.problem = driver.problem;
         sample.time_s = unix_time();

@@ -3,7 +3,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <thread>
+
+#include "base/line_process.h"
 #include "machine/gpu_links.h"
+#include "machine/node_json.h"
 #include "machine/stand_in_node.h"
 
 using namespace voltpile;
@@ -53,6 +58,33 @@ TEST(Probe, MemoryInUseIsThatOfProgramsWhereTheDriverTells) {
     EXPECT_EQ(node.gpus[0].memory_used_bytes, 200e6);
     EXPECT_EQ(node.gpus[0].memory_total_bytes, 17179869184.0);
     EXPECT_EQ(node.gpus[1].memory_used_bytes, 500e6);
+}
+
+TEST(Probe, SamplesAreApartAlsoAfterADelay) {
+    StandInNode stand_in;
+    stand_in.use();
+    LineProcess probe({probe_program().string(), "--every", "100"});
+    const auto read = [&](std::size_t count) {
+        for (int i = 0; i < 300 && probe.running() && probe.lines.size() < count; ++i) {
+            LineProcess* const processes[] = {&probe};
+            LineProcess::pump(processes, 100ms);
+        }
+    };
+    read(2);
+    for (int i = 0; i < 3; ++i) {  // delays, each of which hides a sample or two
+        probe.signal(SIGSTOP);
+        std::this_thread::sleep_for(250ms);
+        probe.signal(SIGCONT);
+        read(probe.lines.size() + 3);
+    }
+    ASSERT_GE(probe.lines.size(), 11u);
+    NodeSample sample;
+    double before = 0;
+    for (const std::string& line : probe.lines) {
+        update_from_json(line, sample);
+        EXPECT_GE(sample.time_s - before, 0.085);
+        before = sample.time_s;
+    }
 }
 
 TEST(Probe, SumsTheLinksBetweenTwoGpus) {
