@@ -105,16 +105,16 @@ class Case(unittest.TestCase):
             process_group=process_group,
         )
 
-    def finish(self, process, expect=DONE, timeout=120):
+    def finish(self, process, expect=DONE, timeout=300):
         out, err = process.communicate(timeout=timeout * PATIENCE)
         if expect is not None:
             self.assertEqual(process.returncode, expect, f"{process.args}\nstdout:\n{out}\nstderr:\n{err}")
         return out, err
 
-    def voltpile(self, *arguments, ranks=None, expect=DONE, timeout=120, **options):
+    def voltpile(self, *arguments, ranks=None, expect=DONE, timeout=300, **options):
         return self.finish(self.start(*arguments, ranks=ranks, **options), expect, timeout)
 
-    def wait_for_parts(self, result, count, timeout=30):
+    def wait_for_parts(self, result, count, timeout=60):
         folder = pathlib.Path(str(result) + ".parts")
         deadline = time.monotonic() + timeout * PATIENCE
         while time.monotonic() < deadline:
