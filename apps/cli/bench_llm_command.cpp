@@ -79,9 +79,9 @@ void add_load(CLI::App& command, llm::LlmBenchOptions& options, GrammarOptions& 
                     "count this share of the guesses as right, whatever the model draws: for random weights")
         ->needs(requests)
         ->check(CLI::Range(0.0, 1.0));
-    add_replica_fields(command, options.request, {"draft_tokens"});
+    add_replica_fields(command, options.request, {"draft_tokens", "draft_ranks"});
     command.parse_complete_callback([&command, draft, shape] {
-        for (const char* other : {"--draft-tokens", "--agreement"})
+        for (const char* other : {"--draft-tokens", "--draft-ranks", "--agreement"})
             if (command.count(other) > 0 && draft->count() + shape->count() == 0)
                 throw CLI::RequiresError(other, "--draft or --draft-shape");
     });

@@ -76,7 +76,8 @@ void add_speculate_options(CLI::App& command, llm::ReplicaRequest& request, std:
             ->type_name("KIND");
     CLI::Option* const model = add_draft_option(command, draft);
     model->excludes(kind);
-    add_replica_fields(command, request, {"draft_tokens"});
+    add_replica_fields(command, request, {"draft_tokens", "draft_ranks"});
+    command.get_option("--draft-ranks")->needs(model);
     const CLI::Option* const tokens = command.get_option("--draft-tokens");
     command.parse_complete_callback([kind, model, tokens] {
         if (tokens->count() > 0 && kind->count() + model->count() == 0)

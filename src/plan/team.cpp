@@ -21,10 +21,11 @@ struct Cell {
 };
 
 std::vector<Cell> cells_of(const std::vector<TeamCandidate>& ranks) {
-    const bool any_gpu = std::ranges::any_of(ranks, &TeamCandidate::has_gpu);
+    const bool any_gpu =
+        std::ranges::any_of(ranks, [](const TeamCandidate& rank) { return rank.has_gpu && !rank.excluded; });
     std::map<std::pair<int, int>, Cell> cells;
     for (std::size_t r = 0; r < ranks.size(); ++r) {
-        if (any_gpu && !ranks[r].has_gpu) continue;
+        if (ranks[r].excluded || (any_gpu && !ranks[r].has_gpu)) continue;
         Cell& cell = cells[{ranks[r].node, ranks[r].island}];
         cell.name = ranks[r].node_name;
         cell.ranks.push_back(static_cast<int>(r));
@@ -164,15 +165,20 @@ class TeamPlanner {
             wanted.push_back(fmt::format("{} replica{}", shape_.replicas, shape_.replicas == 1 ? "" : "s"));
         throw MachineError(fmt::format(
             "{} do not fit {} rank{}: {}; stages times replicas must not exceed the number of groups",
-            wanted.empty() ? "teams" : fmt::format("{}", fmt::join(wanted, ", ")), ranks_.size(),
-            ranks_.size() == 1 ? "" : "s", fmt::join(room, ", ")));
+            wanted.empty() ? "teams" : fmt::format("{}", fmt::join(wanted, ", ")), usable(),
+            usable() == 1 ? "" : "s", fmt::join(room, ", ")));
+    }
+
+    std::size_t usable() const {
+        return ranks_.size() -
+               static_cast<std::size_t>(std::ranges::count(ranks_, true, &TeamCandidate::excluded));
     }
 
     void note_idle_ranks(TeamPlan& plan) const {
         constexpr std::size_t most_named = 8;
         std::vector<std::size_t> idle;
         for (std::size_t r = 0; r < plan.places.size(); ++r)
-            if (plan.places[r].replica < 0) idle.push_back(r);
+            if (plan.places[r].replica < 0 && !ranks_[r].excluded) idle.push_back(r);
         if (idle.empty()) return;
         const std::size_t count = idle.size();
         idle.resize(std::min(count, most_named));
@@ -180,7 +186,7 @@ class TeamPlanner {
             "{} rank{} in no team: {}{}; {} replica{} of {} stage{} of {} use {} of {} ranks", count,
             count == 1 ? " is" : "s are", fmt::join(idle, ", "), count > most_named ? " ..." : "",
             plan.teams.size(), plan.teams.size() == 1 ? "" : "s", plan.pipeline,
-            plan.pipeline == 1 ? "" : "s", plan.tensor, ranks_.size() - count, ranks_.size()));
+            plan.pipeline == 1 ? "" : "s", plan.tensor, usable() - count, usable()));
     }
 
     const TeamShape& shape_;

@@ -3,6 +3,7 @@
 // rank. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ struct TeamCandidate {
     bool has_gpu = false;
     int island = -1;                // NVLink island of its GPU; -1: none
     std::int64_t memory_bytes = 0;  // memory of its GPU, or its share of host memory
+    bool excluded = false;          // joins no team, and is not missed: it does other work
 };
 
 struct Team {
@@ -47,11 +49,18 @@ struct TeamPlace {
 struct TeamPlan {
     int tensor = 1;
     int pipeline = 1;
-    std::vector<Team> teams;         // by replica
-    std::vector<TeamPlace> places;   // by world rank
+    std::vector<Team> teams;        // by replica
+    std::vector<TeamPlace> places;  // by world rank
+    // Ranks without a place that work for the only team: those of its draft model.
+    std::vector<int> helpers;
     std::vector<std::string> notes;  // which ranks stay idle, and why
 
     bool single() const { return tensor == 1 && pipeline == 1; }
+    // The replica that a rank works for; -1: none.
+    int replica_of(int rank) const {
+        if (std::ranges::find(helpers, rank) != helpers.end()) return 0;
+        return places[static_cast<std::size_t>(rank)].replica;
+    }
 };
 
 // Forms teams. A group lies within one node and, if its GPUs have NVLink, within one island. Groups and

@@ -25,7 +25,7 @@ void print_energy(const LoopOutcome& outcome, double units, const std::string& u
 
 // Returns the rank that reports the work of this rank: the leader of its team, or itself.
 int reporter_of(const TeamPlan& teams, int rank) {
-    const int replica = teams.places[static_cast<std::size_t>(rank)].replica;
+    const int replica = teams.replica_of(rank);
     return replica < 0 ? rank : leader_of(teams.teams[static_cast<std::size_t>(replica)]);
 }
 

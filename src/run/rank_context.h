@@ -30,8 +30,8 @@ class RankContext {
         return pus;
     }
     const TeamPlace& place() const { return plan_.teams.places[static_cast<std::size_t>(world_rank_)]; }
-    bool idle() const { return place().replica < 0; }  // in no team
-    bool leads() const { return leads_; }              // takes the ranges of its team
+    bool idle() const { return plan_.teams.replica_of(world_rank_) < 0; }  // works for no team
+    bool leads() const { return leads_; }                                  // takes the ranges of its team
 
   private:
     const Plan& plan_;

@@ -51,7 +51,7 @@ std::string name_of_rank(const Plan& plan, std::size_t rank) {
 
 std::vector<int> teams_of(const Plan& plan) {
     std::vector<int> teams;
-    for (const TeamPlace& place : plan.teams.places) teams.push_back(place.replica);
+    for (int rank = 0; rank < std::ssize(plan.ranks); ++rank) teams.push_back(plan.teams.replica_of(rank));
     return teams;
 }
 

@@ -5,7 +5,7 @@ import shutil
 import struct
 import unittest
 
-from harness import BAD_INPUT, SOURCE
+from harness import BAD_INPUT, CANNOT_RUN, SOURCE
 from llm_case import GREEDY, LlmJob
 from serving import ServeCase
 from tiny_model import MODELS, read_header
@@ -49,6 +49,29 @@ class Speculate(LlmJob):
             with self.subTest(tensor=tensor, pipeline=pipeline):
                 self.assert_same_text(THRICE, "-n", "60", "--tensor", str(tensor), "--pipeline", str(pipeline), ranks=ranks)
 
+    def test_same_text_with_a_draft_on_its_own_ranks(self):
+        for ranks, own, cut in ((2, 1, ()), (3, 2, ()), (4, 2, ("--tensor", "2")), (3, 1, ("--tensor", "1", "--pipeline", "2"))):
+            with self.subTest(ranks=ranks, own=own, cut=cut):
+                plain = self.generated(THRICE, "-n", "60", *cut, ranks=ranks - own)
+                answer = self.generated(THRICE, "-n", "60", *cut, *DRAFT, "--draft-ranks", str(own), "--draft-tokens", "4", ranks=ranks)
+                self.assert_same_as(plain, answer)
+                # Whether guesses of a model of the same size pay is decided by the machine's pace.
+                if answer["drafted_tokens"] > 20:
+                    self.assertGreater(answer["right_tokens"], 0.6 * answer["drafted_tokens"])
+
+    def test_draft_on_its_own_ranks_says_so(self):
+        _, err = self.voltpile("generate", MODEL, "And", "-n", "4", "--cpu", *DRAFT, "--draft-ranks", "1", ranks=2)
+        self.assertIn("with a draft model on 1 rank of its own", err)
+
+    def test_refuses_ranks_for_no_draft(self):
+        _, err = self.voltpile("generate", MODEL, "And", "--draft-ranks", "1", expect=BAD_INPUT)
+        self.assertIn("--draft-ranks requires --draft", err)
+        _, err = self.voltpile("generate", MODEL, "And", *DRAFT, "--draft-ranks", "2", "--cpu", ranks=2, expect=CANNOT_RUN)
+        self.assertEqual(err.count("--draft-ranks 2 of 2 ranks: none is left for the model"), 1)
+        self.write_prompts([{"prompt": "And"}])
+        _, err = self.voltpile("run", self.job, "--set", "engine.draft_ranks=1", "--output", "a.h5", expect=BAD_INPUT)
+        self.assertIn("engine.draft_ranks needs engine.draft", err)
+
     def test_same_draws_for_a_seed(self):
         for options in (("--temperature", "0.7"), ("--temperature", "1.2", "--top-k", "40", "--top-p", "0.9"),
                         ("--temperature", "0.5", "--repetition-penalty", "1.2"), ("--frequency-penalty", "0.3", "--top-n", "3")):
@@ -79,6 +102,11 @@ class Speculate(LlmJob):
                                            "--set", f"engine.pipeline={ranks or 1}", ranks=ranks)
                     self.assertRegex(err, r"rank 0: \d+\.\d\d tokens in a step; \d+ of \d+ guesses right")
                     self.assertEqual(self.rows(), plain)
+        out, err = self.voltpile(*job, "a.h5", "--fresh", "--set", f"engine.draft={DRAFT[1]}", "--set", "engine.draft_ranks=1",
+                                 ranks=2)
+        self.assertRegex(err, r"rank 0: \d+\.\d\d tokens in a step; \d+ of \d+ guesses right")
+        self.assertRegex(out, r"(?m)^ +1 .* with rank 0$")
+        self.assertEqual(self.rows(), plain)
 
     def test_draft_of_the_same_model_is_mostly_right(self):
         # No paces of a busy machine: all guesses are checked, because a guess of the same model is as good as free.

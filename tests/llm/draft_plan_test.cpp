@@ -101,6 +101,80 @@ TEST(DraftPlan, ReportsThatBothDoNotFit) {
     }
 }
 
+// ---- a draft model on ranks of its own
+
+TEST(DraftPlan, GivesTheLastRanksToTheDraft) {
+    const SyntheticModel model("llama-3-8b", "q8_0"), draft("llama-3.2-1b", "q8_0");
+    ReplicaRequest request = request_with(draft);
+    request.draft_ranks = 2;
+    request.replicas = 0;
+    const ReplicaPlan plan = plan_replica(model, request, cluster("t180.toml"));
+    ASSERT_TRUE(plan.draft);
+    const std::vector<TeamPlace> model_places{{0, 0, 0}, {0, 0, 1}, {-1, -1, -1}, {-1, -1, -1}};
+    const std::vector<TeamPlace> draft_places{{-1, -1, -1}, {-1, -1, -1}, {0, 0, 0}, {0, 0, 1}};
+    EXPECT_EQ(plan.plan.teams.places, model_places);
+    EXPECT_EQ(plan.draft->plan.teams.places, draft_places);
+    EXPECT_EQ(plan.plan.teams.helpers, (std::vector{2, 3}));
+    EXPECT_EQ(plan.plan.teams.replica_of(3), 0);
+    EXPECT_TRUE(plan.plan.teams.notes.empty());  // nobody is idle
+    EXPECT_GE(plan.draft->pages, plan.pages);
+    for (const std::size_t rank : {0U, 2U}) {
+        const ReplicaPlan& mine = rank == 0 ? plan : *plan.draft;
+        EXPECT_NEAR(static_cast<double>(plan.plan.ranks[rank].gpu_memory_bytes),
+                    static_cast<double>(mine.takes[0]) + cuda_bytes_of_gpu, 1);
+    }
+}
+
+// Both need 8 GB of weights: together they do not fit into 16 GB (ReportsThatBothDoNotFit).
+TEST(DraftPlan, HasRoomForBothOnTwoGpus) {
+    const SyntheticModel model("llama-3-8b", "q8_0");
+    ReplicaRequest request = request_with(model);
+    request.draft_ranks = 1;
+    const ReplicaPlan plan = plan_replica(model, request, cluster("t180.toml", 2));
+    EXPECT_EQ(plan.plan.teams.tensor * plan.plan.teams.pipeline, 1);
+    EXPECT_EQ(plan.draft->plan.teams.teams.front().stages.front(), std::vector{1});
+}
+
+// A cut of the model says nothing about that of its draft: "tiny" has four heads.
+TEST(DraftPlan, CutsADraftOnItsOwnRanksAsSuitsIt) {
+    const SyntheticModel model("llama-3-8b", "q4_0"), draft("tiny", "q8_0");
+    ReplicaRequest request = request_with(draft);
+    request.tensor = 4;
+    request.draft_ranks = 3;
+    const ReplicaPlan plan = plan_replica(model, request, cluster("h200_x8.toml"));
+    EXPECT_EQ(plan.plan.teams.tensor, 4);
+    EXPECT_EQ(plan.draft->plan.teams.tensor, 2);
+    EXPECT_EQ(plan.plan.teams.helpers, (std::vector{5, 6}));
+    EXPECT_EQ(plan.plan.teams.replica_of(7), -1);
+}
+
+TEST(DraftPlan, RefusesRanksForTheDraftThatLeaveNoneOrServeNobody) {
+    const SyntheticModel model("llama-3-8b", "q8_0"), draft("llama-3.2-1b", "q8_0");
+    const Topology host = cluster("t180.toml");
+    const auto error_of = [&](const ReplicaRequest& request) -> std::string {
+        try {
+            plan_replica(model, request, host);
+        } catch (const Error& error) {
+            return error.what();
+        }
+        return "none";
+    };
+    ReplicaRequest request = request_with(draft);
+    request.draft_ranks = 4;
+    EXPECT_EQ(error_of(request), "--draft-ranks 4 of 4 ranks: none is left for the model");
+    request.draft_ranks = 1;
+    request.replicas = 2;
+    EXPECT_EQ(error_of(request), "--draft-ranks 1 goes with one copy of the model, not with 2");
+    request.replicas = 1;
+    request.tensor = 4;
+    EXPECT_NE(error_of(request).find("4"), std::string::npos);
+    EXPECT_NE(error_of(request), "none");
+    request.tensor = 0;
+    request.speculate = Speculate::Eagle;
+    EXPECT_EQ(error_of(request),
+              "--draft-ranks 1: the EAGLE 3 head needs the model's hidden states, and shares its ranks");
+}
+
 // ---- prediction layers
 
 class PredictionPlan : public testing::Test {

@@ -44,6 +44,7 @@ struct Case {
     int draft_pages;  // of the small one
     int draft_tokens;
     double draft_seconds;  // of a pass of the small model; 10 of one of the large model
+    bool apart = false;    // the small model's passes run beside those of the large one
 };
 
 class PaperReplica {
@@ -53,6 +54,7 @@ class PaperReplica {
           draft_settings_(settings_with(c.draft_tokens, c.draft_pages)) {
         draft_settings_.feeds = settings_.feeds = c.feeds;
         settings_.lanes = c.lanes;
+        settings_.drafts_beside_passes = c.apart;
         // The cache belongs to the drafter, which needs its executor first.
         drafter_.emplace(relay_, ModelDrafterSettings{draft_settings_.limits,
                                                       c.draft_pages,
@@ -198,12 +200,15 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Case{80, 1, false, 200, 200, 8, 0.2}, Case{80, 1, true, 200, 200, 8, 0.2},
                     Case{80, 1, true, 45, 200, 8, 0.2}, Case{80, 1, false, 45, 30, 8, 0.2},
                     Case{80, 1, true, 200, 25, 5, 0.2}, Case{60, 2, false, 200, 200, 4, 0.2},
-                    Case{90, 1, false, 200, 200, 20, 0.2}, Case{100, 1, true, 60, 60, 1, 0.2}),
+                    Case{90, 1, false, 200, 200, 20, 0.2}, Case{100, 1, true, 60, 60, 1, 0.2},
+                    Case{80, 2, false, 200, 200, 4, 0.2, true}, Case{80, 4, false, 45, 100, 4, 0.2, true},
+                    Case{80, 1, true, 45, 200, 8, 0.2, true}, Case{80, 1, false, 200, 200, 8, 0.2, true}),
     [](const auto& each) {
         const Case& c = each.param;
         return "Agreement" + std::to_string(c.agreement) + "Lanes" + std::to_string(c.lanes) +
                (c.feeds ? "Feeds" : "") + "Pages" + std::to_string(c.pages) + "And" +
-               std::to_string(c.draft_pages) + "Drafts" + std::to_string(c.draft_tokens);
+               std::to_string(c.draft_pages) + "Drafts" + std::to_string(c.draft_tokens) +
+               (c.apart ? "Apart" : "");
     });
 
 // Sequences share passes and pages of both models, with and without penalties. Some are preempted in the
@@ -225,7 +230,7 @@ TEST_P(DrafterTogether, AnswersAsIfEachWereAlone) {
     EXPECT_GE(replica.drafted, replica.right);
     EXPECT_EQ(replica.scheduler->counters().pages_in_use, 0);
     EXPECT_EQ(replica.draft_cache().available(), GetParam().draft_pages);
-    if (GetParam().lanes == 1 && GetParam().draft_pages > 25) {
+    if ((GetParam().lanes == 1 || GetParam().apart) && GetParam().draft_pages > 25) {
         EXPECT_GT(replica.right, replica.steps / 4);
     }
     if (GetParam().pages < 100) {

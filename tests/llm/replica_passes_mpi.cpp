@@ -144,35 +144,47 @@ EngineCounters follow_cycle(Engine& engine) {
     return engine.counters();
 }
 
-// Answers with guesses that pay by assumption: whether they do by measure depends on the machine.
-EngineCounters follow_cycle(const Replica& replica, const ModelConfig& model, ReplicaPasses& passes,
-                            ReplicaPasses& draft) {
+// Calls `lead` with an engine whose guesses pay by assumption: whether they do by measure depends on the
+// machine. drafting: what depends on the kind of guesser.
+void guess_always(const Replica& replica, const ModelConfig& model, ReplicaPasses& passes,
+                  PassExecutor& draft, ModelDrafterSettings drafting,
+                  const std::function<void(Engine&)>& lead) {
     const Replica& guesser = *replica.draft();
-    ModelDrafterSettings drafting;
     drafting.limits = guesser.request().limits();
     drafting.pages = guesser.plan().pages;
     drafting.context = guesser.request().context;
     drafting.vocabulary = model.vocab;
     drafting.pace = PassPace({{16, 0.1}});
-    drafting.hidden_rows = replica.plan().pages * kv_page_tokens;
-    drafting.layers = static_cast<int>(replica.request().draft->config().layers);
-    if (const EagleHead* const head = eagle_head_of(replica.request().draft->config()))
-        drafting.tokens = DraftTokens(head->tokens);
     ModelDrafter drafter(draft, drafting);
     EngineSettings settings;
     settings.scheduler = passes.settings();
     settings.scheduler.drafter = &drafter;
+    settings.scheduler.drafts_beside_passes = replica.draft_link() != nullptr;
     settings.scheduler.draft_pace = PassPace({{1, 1.0}, {40, 1.5}});
+    settings.end_ids = model.eos_ids;
     settings.vocabulary = model.vocab;
     Engine engine(passes, nullptr, settings);
-    return follow_cycle(engine);
+    lead(engine);
+}
+
+EngineCounters follow_cycle(const Replica& replica, const ModelConfig& model, ReplicaPasses& passes,
+                            PassExecutor& draft) {
+    ModelDrafterSettings drafting;
+    drafting.hidden_rows = replica.plan().pages * kv_page_tokens;
+    drafting.layers = static_cast<int>(replica.request().draft->config().layers);
+    if (const EagleHead* const head = eagle_head_of(replica.request().draft->config()))
+        drafting.tokens = DraftTokens(head->tokens);
+    EngineCounters counters;
+    guess_always(replica, model, passes, draft, drafting,
+                 [&](Engine& engine) { counters = follow_cycle(engine); });
+    return counters;
 }
 
 // Checks that all guesses for a model of the cycle are right. least: guesses that are checked.
 void expect_right_guesses(const LanguageModel& model, const ReplicaRequest& request, int least) {
     with_replica(
         session(), model.source(), agreed_plan(session(), model.source(), request), [&](Replica& replica) {
-            run_passes_with_draft(replica, [&](ReplicaPasses& passes, ReplicaPasses* draft) {
+            run_passes_with_draft(replica, [&](ReplicaPasses& passes, PassExecutor* draft) {
                 const EngineCounters counters = follow_cycle(replica, model.config(), passes, *draft);
                 EXPECT_EQ(counters.right_tokens, counters.drafted_tokens);
                 EXPECT_GT(counters.right_tokens, least);
@@ -228,6 +240,42 @@ TEST(ReplicaPasses, AcceptRightGuessesOfAPredictionLayer) {
             set_cut(request, tensor, pipeline);
             expect_right_guesses(*model, request, 6 * 40 / 4);
         }
+    }
+}
+
+// A draft model on the last ranks, for a model on the first ones. The expected tokens come from transformers,
+// and most guesses are right, because both models have the same weights but for their rounding.
+TEST(ReplicaPasses, ContinueLikeTransformersWithADraftOnItsOwnRanks) {
+    const auto model = LanguageModel::open(world(), {.path = folder + "tiny-f16.gguf"});
+    const auto expected = nlohmann::json::parse(std::ifstream(folder + "expected.json"))["f16"]["greedy"];
+    for (const auto& [tensor, pipeline, own] :
+         {std::tuple(1, 1, 1), std::tuple(1, 1, 2), std::tuple(2, 1, 1), std::tuple(2, 1, 2),
+          std::tuple(1, 2, 2), std::tuple(1, 3, 1)}) {
+        if (tensor * pipeline + own > world().size()) continue;  // ranks between them stay idle
+        SCOPED_TRACE(fmt::format("TP{} x PP{} and {}", tensor, pipeline, own));
+        ReplicaRequest request = cycle_request();
+        request.context = 128;
+        request.cache_tokens = 300;
+        request.sequences = request.logits = 6;
+        request.tensor = tensor;
+        request.pipeline = pipeline;
+        request.draft_ranks = own;
+        const auto draft = open_draft(&world(), {.path = folder + "tiny-q8_0.gguf"}, *model, request);
+        with_replica(
+            session(), model->source(), agreed_plan(session(), model->source(), request),
+            [&](Replica& replica) {
+                EXPECT_FALSE(replica.helps());
+                for (int turn = 0; turn < 2; ++turn)  // the draft's ranks stay for the next engine
+                    run_passes_with_draft(replica, [&](ReplicaPasses& passes, PassExecutor* guesses) {
+                        ASSERT_NE(guesses, nullptr);
+                        guess_always(replica, model->config(), passes, *guesses, {}, [&](Engine& engine) {
+                            write_all(engine, expected);
+                            const EngineCounters counters = engine.counters();
+                            EXPECT_GT(counters.right_tokens, 100);
+                            EXPECT_GT(counters.right_tokens, counters.drafted_tokens / 2);
+                        });
+                    });
+            });
     }
 }
 

@@ -47,8 +47,8 @@
 // record of right guesses and the cost of rows: draft_pace, or pass_rows if that is unknown. Drafts take only
 // pages that no running sequence needs for its next token. Drafts need all tokens before them: with feeds, a
 // pass waits for the previous one if that has drafts, or if a draft after its tokens is likely to pay. A
-// Drafter guesses for all sequences of a pass together, while no pass is in flight, as many tokens for each
-// as pay by the paces of both.
+// Drafter guesses for all sequences of a pass together, as many tokens for each as pay by the paces of both;
+// while other passes are in flight only with drafts_beside_passes.
 //
 // Feeds. With feeds, a pass is planned while the previous one runs, as if no sequence ended there except by
 // its number of tokens; a row for a sequence that did end is discarded. The draw of a sequence with penalties
@@ -91,6 +91,7 @@ struct SchedulerSettings {
     PassPace draft_pace;   // of decode steps with one row for each sequence or guess
     // What guesses; must outlive the scheduler and needs draft_pace. nullptr: text_lookup.h.
     Drafter* drafter = nullptr;
+    bool drafts_beside_passes = false;  // the drafter's passes need not wait for those in flight
 };
 
 // Throws JobError for a prompt without tokens, and for one that fills the context.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include "llm/engine/draft_length.h"
 #include "llm/engine/guessed_draws.h"
@@ -69,17 +70,20 @@ std::vector<int> Scheduler::drafter_lengths(std::span<const SequencePtr> sequenc
         [this](int n) { return settings_.drafter->seconds(n); });
 }
 
-// Does what draft() does with the drafter. Its passes would have to wait for passes in flight.
+// Does what draft() does with the drafter.
 void Scheduler::ask_drafter(const std::vector<SequencePtr>& generating) {
-    if (!under_way_.empty()) {
+    if (!under_way_.empty() && !settings_.drafts_beside_passes) {
         for (const SequencePtr& sequence : generating) sequence->guesses.skip(kSeldomFaded);
         return;
     }
-    const std::vector<int> lengths = drafter_lengths(generating, static_cast<int>(std::ssize(generating)), 0);
+    std::vector<SequencePtr> known;  // all their tokens are
+    std::ranges::copy_if(generating, std::back_inserter(known),
+                         [](const SequencePtr& sequence) { return sequence->drawing == 0; });
+    const std::vector<int> lengths = drafter_lengths(known, static_cast<int>(std::ssize(generating)), 0);
     std::vector<Drafter::Task> tasks;
     std::vector<Sequence*> guessing;
-    for (std::size_t i = 0; i < generating.size(); ++i) {
-        Sequence& s = *generating[i];
+    for (std::size_t i = 0; i < known.size(); ++i) {
+        Sequence& s = *known[i];
         const int length = std::min(lengths[i], most_drafted(s, 0));  // others have taken pages
         if (lengths[i] == 0) s.guesses.skip(kSeldomFaded);
         if (length < 1) continue;

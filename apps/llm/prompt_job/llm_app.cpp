@@ -9,6 +9,7 @@
 #include "device/device.h"
 #include "llm/prompt_job/prompt_feed.h"
 #include "llm/prompt_job/prompt_tokens.h"
+#include "llm/replica/draft_link.h"
 #include "llm/replica/same_model.h"
 #include "llm/session/draft_model.h"
 #include "llm/session/job_model.h"
@@ -125,8 +126,13 @@ void LlmApp::connect(const MpiSession& mpi) {
 
 void LlmApp::run(RankContext& rank, WorkScheduler& work, ResultWriter& results) {
     if (rank.mine().device >= 0) use_device(rank.mine().device);  // each thread has one
-    const llm::Session session(*model_, *replica_);
-    session.answer({.many = true}, [&](llm::Engine& engine) { lead(engine, work, results); });
+    if (replica_->helps()) {
+        llm::run_draft(*replica_);
+    } else {
+        const llm::Session session(*model_, *replica_);
+        session.answer({.many = true}, [&](llm::Engine& engine) { lead(engine, work, results); });
+        llm::end_draft(*replica_);
+    }
     replica_->hand_over();  // back to the main thread, which frees them
 }
 

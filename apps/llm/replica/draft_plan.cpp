@@ -1,6 +1,7 @@
 #include "llm/replica/draft_plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -34,6 +35,7 @@ class DraftPlanner {
     }
 
     ReplicaPlan plan() {
+        if (request_.draft_ranks > 0) return on_own_ranks();
         ReplicaPlan alone = plan_replica(model_, request_, topology_, work_);
         if (const auto obstacle = tensor_parallel_obstacle(draft_, alone.plan.teams.tensor);
             !obstacle.empty()) {
@@ -101,6 +103,51 @@ class DraftPlanner {
         return draft;
     }
 
+    ReplicaPlan on_own_ranks() {
+        const auto ranks = static_cast<int>(topology_.ranks.size());
+        const int own = request_.draft_ranks;
+        if (request_.speculate != Speculate::Draft)
+            throw JobError(
+                fmt::format("--draft-ranks {}: {} needs the model's hidden states, and shares its ranks", own,
+                            guesser()));
+        if (request_.replicas > 1)
+            throw JobError(fmt::format("--draft-ranks {} goes with one copy of the model, not with {}", own,
+                                       request_.replicas));
+        if (own >= ranks)
+            throw MachineError(fmt::format("--draft-ranks {} of {} rank{}: none is left for the model", own,
+                                           ranks, ranks == 1 ? "" : "s"));
+        request_.replicas = 1;
+        request_.end_rank = ranks - own;
+        ReplicaPlan all = plan_replica(model_, request_, topology_, work_);
+        ReplicaRequest draft = draft_request();
+        draft.first_rank = ranks - own;
+        draft.end_rank = 0;
+        draft.tensor = draft.pipeline = 0;
+        draft.cache_tokens = std::max(std::int64_t{all.pages} * kv_page_tokens,
+                                      std::int64_t{draft.pages_per_sequence()} * kv_page_tokens);
+        ReplicaPlan guesses = planned_alone(draft);
+        for (const auto& stage : guesses.plan.teams.teams.front().stages)
+            all.plan.teams.helpers.insert(all.plan.teams.helpers.end(), stage.begin(), stage.end());
+        std::ranges::sort(all.plan.teams.helpers);
+        const TeamPlan& teams = guesses.plan.teams;
+        all.plan.notes.push_back(fmt::format(
+            "{} has rank{} {} for itself: {} pipeline stage{} of {} tensor-parallel rank{}, a cache of {} "
+            "tokens",
+            guesser(), teams.tensor * teams.pipeline == 1 ? "" : "s", fmt::join(all.plan.teams.helpers, ", "),
+            teams.pipeline, teams.pipeline == 1 ? "" : "s", teams.tensor, teams.tensor == 1 ? "" : "s",
+            std::int64_t{guesses.pages} * kv_page_tokens));
+        all.plan.warnings.insert(all.plan.warnings.end(), teams.notes.begin(), teams.notes.end());
+        return together(std::move(all), std::move(guesses));
+    }
+
+    ReplicaPlan planned_alone(const ReplicaRequest& draft) const {
+        try {
+            return plan_replica(draft_, draft, topology_);
+        } catch (const MachineError& error) {
+            throw MachineError(fmt::format("{} on ranks of its own: {}", guesser(), error.what()));
+        }
+    }
+
     ReplicaPlan with_both() {
         // First with the smallest cache of the draft, to learn how many tokens there is room for.
         ReplicaRequest draft = draft_request();
@@ -119,6 +166,10 @@ class DraftPlanner {
                                            guesser()));
         all.plan.notes.push_back(fmt::format("beside {} with a cache of {} tokens", guesser(),
                                              std::int64_t{guesses.pages} * kv_page_tokens));
+        return together(std::move(all), std::move(guesses));
+    }
+
+    ReplicaPlan together(ReplicaPlan all, ReplicaPlan guesses) const {
         add_memory(all, guesses);
         all.request.draft = &draft_;
         all.draft = std::make_shared<const ReplicaPlan>(std::move(guesses));
@@ -134,10 +185,15 @@ class DraftPlanner {
 
     static void add_memory(ReplicaPlan& all, const ReplicaPlan& draft) {
         for (std::size_t r = 0; r < all.plan.ranks.size(); ++r) {
-            const TeamPlace& place = all.plan.teams.places[r];
+            const TeamPlace& place = draft.plan.teams.places[r];
             if (place.replica < 0) continue;
-            const auto bytes = static_cast<std::int64_t>(draft.takes[static_cast<std::size_t>(place.stage)]);
             RankPlan& rank = all.plan.ranks[r];
+            if (all.plan.teams.places[r].replica < 0) {  // the draft's alone
+                rank.gpu_memory_bytes = draft.plan.ranks[r].gpu_memory_bytes;
+                rank.memory_bytes = draft.plan.ranks[r].memory_bytes;
+                continue;
+            }
+            const auto bytes = static_cast<std::int64_t>(draft.takes[static_cast<std::size_t>(place.stage)]);
             (rank.gpu >= 0 ? rank.gpu_memory_bytes : rank.memory_bytes) += bytes;
         }
     }

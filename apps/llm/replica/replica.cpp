@@ -15,6 +15,7 @@
 #include "device/device.h"
 #include "device/memory.h"
 #include "llm/model/kv_element_names.h"
+#include "llm/replica/draft_link.h"
 #include "llm/replica/first_collectives.h"
 #include "llm/replica/load_progress.h"
 #include "llm/replica/rank_ops.h"
@@ -65,12 +66,26 @@ Replica::Replica(const MpiSession& session, const ModelSource& model, ReplicaPla
         watchdog_ =
             std::jthread([this, device = mine.device](const std::stop_token& stop) { watch(stop, device); });
     if (!plan_.draft) return;
+    if (plan_.request.draft_ranks > 0) all_do(world, [&] { link_leaders(); });
     ReplicaPlan draft = *plan_.draft;
     draft.duty = plan_.duty;
     draft_ = std::make_unique<Replica>(session, *plan_.request.draft, std::move(draft),
                                        reads_hidden_states(plan_.request.speculate) ? this : nullptr);
     if (plan_.request.speculate == Speculate::Eagle && !idle() && decoder_->last_stage())
         decoder_->fuse_with(draft_->decoder());
+}
+
+bool Replica::helps() const {
+    return std::ranges::find(plan_.plan.teams.helpers, world_rank()) != plan_.plan.teams.helpers.end();
+}
+
+void Replica::link_leaders() {
+    const auto leads_team_of = [&](const ReplicaPlan& plan) {
+        return world_rank() == leader_of(plan.plan.teams.teams.front());
+    };
+    const bool leads_one = leads_team_of(plan_) || leads_team_of(*plan_.draft);
+    Communicator link = session_.world().split(leads_one ? 0 : 1);
+    if (leads_one) draft_link_.emplace(std::move(link));
 }
 
 void Replica::begin_after(const Replica& other) {
@@ -176,6 +191,8 @@ std::string Replica::describe() const {
     if (plan_.request.cache != KvElement::F16) text += fmt::format("; {} cache", name(plan_.request.cache));
     if (plan_.request.clamp) text += "; clamped to fp16";
     if (draft_) text += fmt::format("; with {}", guesser_of(plan_.request.speculate));
+    if (const int own = plan_.request.draft_ranks; draft_ && own > 0)
+        text += fmt::format(" on {} rank{} of its own", own, own == 1 ? "" : "s");
     return text;
 }
 
@@ -265,7 +282,9 @@ void with_replica(const MpiSession& session, const ModelSource& model, ReplicaPl
         for (const std::string& warning : replica.plan().plan.warnings) spdlog::warn("{}", warning);
     std::optional<Error> failure;  // of a whole team, or of a leader that has ended its passes
     try {
-        if (!replica.idle())
+        if (replica.helps())
+            run_draft(replica);
+        else if (!replica.idle())
             body(replica);
         else if (meanwhile)
             meanwhile();
@@ -279,6 +298,7 @@ void with_replica(const MpiSession& session, const ModelSource& model, ReplicaPl
     } catch (const std::exception& error) {
         end_all_ranks(session, error);
     }
+    end_draft(replica);
     session.world().wait_asleep();
     all_agree(session.world(), [&] {
         if (failure) throw *failure;

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -39,6 +40,9 @@ class Replica {
 
     // Whether this rank is in no team. Idle ranks must not call the methods below.
     bool idle() const { return teams_->idle(); }
+    // Whether this rank has the draft model alone (ReplicaRequest::draft_ranks): see run_draft(). It is idle,
+    // too.
+    bool helps() const;
     // Whether this rank's stage has layers. The stages of prediction layers but the last have none: their
     // ranks take part in enqueue() and collect(), and must not call the other methods that run passes.
     bool has_layers() const { return decoder_ != nullptr; }
@@ -51,7 +55,10 @@ class Replica {
     const ReplicaPlan& plan() const { return plan_; }
     const TeamContext& teams() const { return *teams_; }
     TimedOps& ops() { return *timed_ops_; }
-    Replica* draft() const { return draft_.get(); }  // of plan().draft; nullptr without one
+    // Of plan().draft; nullptr without one. Also on ranks that are idle in it.
+    Replica* draft() const { return draft_.get(); }
+    // The leaders of the model, 0, and of its draft model on ranks of its own, 1; nullptr on all other ranks.
+    const Communicator* draft_link() const { return draft_link_ ? &*draft_link_ : nullptr; }
     // Of ops(); nullptr if they work on the host or the stage has no layers.
     const Stream* stream() const { return stream_; }
     Decoder& decoder() { return *decoder_; }
@@ -85,6 +92,7 @@ class Replica {
     // Gives the communicators to the thread that calls next, as TeamContext::hand_over() does.
     void hand_over() const {
         if (draft_) draft_->hand_over();
+        if (draft_link_) draft_link_->hand_over();
         teams_->hand_over();
     }
 
@@ -112,6 +120,7 @@ class Replica {
     const StageNeeds& stage() const { return plan_.stages[static_cast<std::size_t>(teams_->place().stage)]; }
     std::unique_ptr<PeerArea> share_area(const ModelConfig& config);
     void load(const ModelSource& model, const Replica* model_of_prediction);
+    void link_leaders();
     void watch(const std::stop_token& stop, int device) const;
 
     const MpiSession& session_;
@@ -142,7 +151,8 @@ class Replica {
     std::string not_finite_;
     std::unique_ptr<StreamOrder> order_;  // created at the first begin_after()
     std::jthread watchdog_;               // frees work on the GPU that waits for a lost peer
-    std::unique_ptr<Replica> draft_;      // last, so that it ends first
+    std::optional<Communicator> draft_link_;
+    std::unique_ptr<Replica> draft_;  // last, so that it ends first
 };
 
 // Creates a replica and calls `body` on every rank of its team; idle ranks call `meanwhile` and then sleep

@@ -67,6 +67,10 @@ inline constexpr std::array kReplicaFields{
     ReplicaField{"draft_tokens", &ReplicaRequest::draft_tokens, 1, 64, 8, false,
                  "the most tokens guessed ahead for a sequence in a pass, if tokens are guessed; fewer where "
                  "guesses are often wrong or a pass with more rows takes longer than it saves"},
+    ReplicaField{
+        "draft_ranks", &ReplicaRequest::draft_ranks, 0, 1024, 0, false,
+        "ranks that hold the draft model alone, the last ones; the others hold the model, once. 0: all "
+        "ranks hold both"},
     ReplicaField{"clamp", &ReplicaRequest::clamp, 0, 0, 0, true,
                  "clamp activations that overflow fp16 to 65504, its largest number, instead of infinity: "
                  "for models trained in bf16 whose logits become non-finite"},

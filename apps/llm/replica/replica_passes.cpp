@@ -7,6 +7,7 @@
 #include "base/phase.h"
 #include "comm/mpi/message_tags.h"
 #include "llm/engine/measure_pace.h"
+#include "llm/replica/draft_link.h"
 #include "llm/replica/pass_message.h"
 
 namespace voltpile::llm {
@@ -107,8 +108,8 @@ ReplicaPasses::ReplicaPasses(Replica& replica, PassSender& sender, bool draft)
     if (!replica.leads()) throw std::logic_error("only the leader of a replica plans its passes");
 }
 
-int ReplicaPasses::lanes() const {
-    return std::min(replica_.teams().stages(), PassRunner::most_under_way);
+int most_lanes(const Replica& replica) {
+    return std::min(replica.plan().plan.teams.pipeline, PassRunner::most_under_way);
 }
 
 bool ReplicaPasses::feeds() const {
@@ -140,11 +141,6 @@ SchedulerSettings ReplicaPasses::measured_settings() {
         settings.draft_pace = measure_draft_pace(*this, settings.limits, settings.pages,
                                                  settings.sequences + replica_.request().guess_rows());
     return settings;
-}
-
-PassPace ReplicaPasses::measured_step_pace() {
-    const ReplicaRequest& request = replica_.request();
-    return measure_draft_pace(*this, request.limits(), replica_.plan().pages, request.sequences);
 }
 
 void ReplicaPasses::send(char mark, const std::string& bytes) {
@@ -208,20 +204,26 @@ void ReplicaPasses::end() {
 }
 
 void run_passes_with_draft(Replica& replica,
-                           const std::function<void(ReplicaPasses&, ReplicaPasses* draft)>& lead) {
+                           const std::function<void(ReplicaPasses&, PassExecutor* draft)>& lead) {
     if (!replica.leads()) return Follower(replica).run();
     PassSender sender(replica.teams().team());
     ReplicaPasses passes(replica, sender, false);
-    std::optional<ReplicaPasses> draft;
-    if (replica.draft() != nullptr) draft.emplace(*replica.draft(), sender, true);
+    std::optional<ReplicaPasses> draft;   // on these ranks
+    std::optional<DraftLink> draft_link;  // on its own
+    if (replica.draft_link() != nullptr)
+        draft_link.emplace(replica);
+    else if (replica.draft() != nullptr)
+        draft.emplace(*replica.draft(), sender, true);
     const auto end = [&] {
         passes.end();
         if (draft) draft->end();
+        if (draft_link) draft_link->end();
         sender.send({model_mark, end_mark});
         sender.drain();
     };
     try {
-        lead(passes, draft ? &*draft : nullptr);
+        PassExecutor* const guesses = draft ? static_cast<PassExecutor*>(&*draft) : nullptr;
+        lead(passes, draft_link ? &*draft_link : guesses);
     } catch (const LeaderError&) {
         end();
         throw;
@@ -230,7 +232,7 @@ void run_passes_with_draft(Replica& replica,
 }
 
 void run_passes(Replica& replica, const std::function<void(ReplicaPasses&)>& lead) {
-    run_passes_with_draft(replica, [&](ReplicaPasses& passes, ReplicaPasses* /*draft*/) { lead(passes); });
+    run_passes_with_draft(replica, [&](ReplicaPasses& passes, PassExecutor* /*draft*/) { lead(passes); });
 }
 
 }  // namespace voltpile::llm

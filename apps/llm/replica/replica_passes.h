@@ -49,13 +49,16 @@ class PassSender {
     PassOrder order_;
 };
 
+// Returns PassExecutor::lanes() of a replica's passes: one for each pipeline stage.
+int most_lanes(const Replica& replica);
+
 class ReplicaPasses final : public PassExecutor {
   public:
     // Created by run_passes() on the leader. The arguments must outlive it. draft: whether the replica is
     // the draft model of the one that the ranks of the sender's team follow.
     ReplicaPasses(Replica& replica, PassSender& sender, bool draft);
 
-    int lanes() const override;  // one for each pipeline stage
+    int lanes() const override { return most_lanes(replica_); }
     bool feeds() const override;
 
     // Returns the settings for a scheduler of these passes, without the pace.
@@ -64,8 +67,6 @@ class ReplicaPasses final : public PassExecutor {
     // pace for a second or two, with passes over the whole cache; on cores the pace stays unknown. A single
     // sequence is in every pass whatever the pace is. With guesses, measures passes of a few rows too.
     SchedulerSettings measured_settings();
-    // Measures the decode steps of a draft model.
-    PassPace measured_step_pace();
 
     void enqueue(const PlannedPass& pass) override;
     void draw(const std::vector<Draw>& draws) override;
@@ -97,8 +98,9 @@ class ReplicaPasses final : public PassExecutor {
 // waiting: with_replica() handles that.
 void run_passes(Replica& replica, const std::function<void(ReplicaPasses&)>& lead);
 
-// The same with the passes of the draft model too; nullptr if the replica has none.
+// The same with the passes of the draft model too, on the same ranks or on its own; nullptr if the replica
+// has none.
 void run_passes_with_draft(Replica& replica,
-                           const std::function<void(ReplicaPasses&, ReplicaPasses* draft)>& lead);
+                           const std::function<void(ReplicaPasses&, PassExecutor* draft)>& lead);
 
 }  // namespace voltpile::llm

@@ -73,6 +73,8 @@ class ReplicaPlanner {
         options.ranks_per_node = request.ranks_per_node;
         machine_ = make_plan(work, options, topology);
         candidates_ = team_candidates(machine_);
+        for (std::size_t r = 0; r < candidates_.size(); ++r)
+            candidates_[r].excluded = !request.may_use(static_cast<int>(r));
     }
     ReplicaPlanner(const ReplicaPlanner&) = delete;  // room_ refers to candidates_
     ReplicaPlanner& operator=(const ReplicaPlanner&) = delete;
@@ -200,7 +202,8 @@ class ReplicaPlanner {
     }
     std::vector<int> pipelines(int tensor) const {
         if (request_.pipeline > 0) return {request_.pipeline};
-        const auto most = std::min(model_.config().layers, std::ssize(candidates_) / tensor);
+        const auto usable = std::ranges::count(candidates_, false, &TeamCandidate::excluded);
+        const auto most = std::min(model_.config().layers, usable / tensor);
         std::vector<int> all;
         for (int p = 1; p <= most; ++p) all.push_back(p);
         return all;

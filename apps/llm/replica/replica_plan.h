@@ -50,6 +50,12 @@ struct ReplicaRequest {
     // The last stage has the embedding too, for prediction layers without one of their own and EAGLE 3 heads.
     bool embeds_last = false;
     int draft_tokens = 8;  // the most tokens guessed ahead for a sequence, if it speculates
+    int draft_ranks = 0;   // the last ranks of the world, which hold the draft model alone; 0: it is beside
+                           // the model
+
+    // The ranks that may hold the model: first_rank to end_rank - 1; an end of 0: to the last one.
+    int first_rank = 0, end_rank = 0;
+    bool may_use(int rank) const { return rank >= first_rank && (end_rank == 0 || rank < end_rank); }
 
     // Bytes of each stage's room on a rank that another model takes. Empty, or one entry for each of
     // `pipeline` stages.
@@ -103,7 +109,8 @@ struct ReplicaPlan {
     std::uint64_t working = 0;       // bytes that passes need on each rank: activations and scratch space
     int pass_rows = 0;               // the fixed cost of a pass with prompts, as their rows; 0: unknown
     const GpuDuty* duty = nullptr;   // how much the GPUs may work; nullptr: all the time
-    std::shared_ptr<const ReplicaPlan> draft;  // of request.draft, with the same teams; nullptr without one
+    // Of request.draft, with the same teams or on ranks of its own; nullptr without one.
+    std::shared_ptr<const ReplicaPlan> draft;
 
     // Returns the bytes that the fullest rank of a stage keeps: weights and copies of them, the cache with
     // all pages, and the room for experts that are copied to the GPU.

@@ -39,6 +39,6 @@ inline constexpr std::string_view kSpeculateHelp =
 inline constexpr std::string_view kDraftHelp =
     "a small model with the same vocabulary that guesses tokens ahead, for several of them in one pass of "
     "the large one, or the folder of an EAGLE 3 head for the model; the text stays the same. It shares the "
-    "ranks and their memory";
+    "ranks and their memory, unless a draft model has ranks of its own";
 
 }  // namespace voltpile::llm

@@ -124,6 +124,7 @@ std::vector<KeySpec> engine_keys(int usual_context) {
          .help = fmt::format("A model file or folder, as model.path: {}. In place of engine.speculate.",
                              kDraftHelp)},
         replica_key("draft_tokens"),
+        replica_key("draft_ranks"),
     };
 }
 
@@ -143,6 +144,8 @@ void check_model_keys(const JobSpec& job, const ReportProblem& report) {
         report("model", "model.path is missing (or model.synthetic for random weights)");
     if (!job.text("engine.draft").empty() && job.text("engine.speculate") != kSpeculateNames.front())
         report("engine.draft", "engine.draft and engine.speculate exclude each other");
+    if (job.text("engine.draft").empty() && job.integer("engine.draft_ranks") > 0)
+        report("engine.draft_ranks", "engine.draft_ranks needs engine.draft");
 }
 
 }  // namespace voltpile::llm

@@ -28,20 +28,11 @@ std::vector<int> leaders_of(const TeamPlan& teams) {
     return leaders;
 }
 
-// The replica of each rank; -1: of none.
-std::vector<int> replicas_by_rank(const Plan& plan) {
-    std::vector<int> replicas(plan.ranks.size(), -1);
-    for (std::size_t replica = 0; replica < plan.teams.teams.size(); ++replica)
-        for (const std::vector<int>& stage : plan.teams.teams[replica].stages)
-            for (const int rank : stage) replicas[static_cast<std::size_t>(rank)] = static_cast<int>(replica);
-    return replicas;
-}
-
 class Serving {
   public:
     Serving(const MpiSession& mpi, const LanguageModel& model, const ReplicaPlan& plan,
             const WatchdogDeadlines& deadlines, const std::function<void(SharedQueue&)>& serve)
-        : mpi_(mpi), serve_(serve), replicas_by_rank_(replicas_by_rank(plan.plan)) {
+        : mpi_(mpi), serve_(serve), teams_(plan.plan.teams) {
         for (const RankPlan& rank : plan.plan.ranks) hosts_.push_back(plan.plan.host_of(rank).name);
         settings_.requests.scheduler.context = plan.request.context;
         settings_.requests.scheduler.pages = plan.pages;
@@ -155,7 +146,7 @@ class Serving {
         const CommError error(text);
         const std::lock_guard lock(queue_mutex_);
         if (queue_ == nullptr) end_all_ranks(mpi_, error);
-        const int replica = replicas_by_rank_[static_cast<std::size_t>(rank)];
+        const int replica = teams_.replica_of(rank);
         if (replica >= 0) queue_->lose(replica, {ExitCode::Failed, error.what()});
     }
 
@@ -169,7 +160,7 @@ class Serving {
     std::optional<Communicator> link_;  // rank 0 of the world and the leaders; of no use to other ranks
     bool reported_ = false;             // rank 0 knows that the replica which this rank leads has failed
     std::vector<std::string> hosts_;    // by rank
-    std::vector<int> replicas_by_rank_;
+    const TeamPlan teams_;
     std::mutex queue_mutex_;
     SharedQueue* queue_ = nullptr;  // on rank 0, while it takes requests
     std::optional<Watchdog> watchdog_;

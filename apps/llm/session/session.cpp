@@ -5,11 +5,12 @@
 #include <utility>
 
 #include "base/phase.h"
+#include "llm/engine/measure_pace.h"
 #include "llm/session/assumed_agreement.h"
 
 namespace voltpile::llm {
 
-ModelDrafterSettings Session::drafter_settings(ReplicaPasses& draft) const {
+ModelDrafterSettings Session::drafter_settings(PassExecutor& draft) const {
     const Replica& replica = *replica_.draft();
     const ModelConfig& config = replica_.request().draft->config();
     ModelDrafterSettings settings;
@@ -22,7 +23,7 @@ ModelDrafterSettings Session::drafter_settings(ReplicaPasses& draft) const {
     else
         settings.vocabulary = std::min(settings.vocabulary, config.vocab);
     settings.end_ids = model_.config().eos_ids;
-    settings.pace = draft.measured_step_pace();
+    settings.pace = measure_draft_pace(draft, settings.limits, settings.pages, replica.request().sequences);
     if (config.prediction) {
         settings.hidden_rows = replica_.plan().pages * kv_page_tokens;
         settings.layers = static_cast<int>(config.layers);
@@ -31,7 +32,7 @@ ModelDrafterSettings Session::drafter_settings(ReplicaPasses& draft) const {
 }
 
 void Session::answer(EngineUse use, const std::function<void(Engine&)>& lead) const {
-    run_passes_with_draft(replica_, [&](ReplicaPasses& passes, ReplicaPasses* draft) {
+    run_passes_with_draft(replica_, [&](ReplicaPasses& passes, PassExecutor* draft) {
         EngineSettings settings;
         std::optional<ModelDrafter> drafter;
         {
@@ -41,6 +42,7 @@ void Session::answer(EngineUse use, const std::function<void(Engine&)>& lead) co
             if (draft != nullptr) {
                 drafter.emplace(*draft, drafter_settings(*draft));
                 settings.scheduler.drafter = &*drafter;
+                settings.scheduler.drafts_beside_passes = replica_.draft_link() != nullptr;
             }
         }
         settings.end_ids = model_.config().eos_ids;

@@ -33,7 +33,7 @@ class Session {
     void answer(EngineUse use, const std::function<void(Engine&)>& lead) const;
 
   private:
-    ModelDrafterSettings drafter_settings(ReplicaPasses& draft) const;
+    ModelDrafterSettings drafter_settings(PassExecutor& draft) const;
 
     const LanguageModel& model_;
     Replica& replica_;

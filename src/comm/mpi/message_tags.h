@@ -30,6 +30,10 @@ inline constexpr int kPassTag = 1;       // leader -> rank: a mark, then a pass 
 inline constexpr int kNotFiniteTag = 2;  // rank -> leader: where a sum was first not finite; empty: nowhere
 inline constexpr int kReplicaFailureTag = 3;  // rank -> leader: exit code, then why it failed
 
+// ---- The leaders of a model and of its draft model on ranks of its own (apps/llm/replica/draft_link) ----
+inline constexpr int kDraftPassTag = 1;    // model -> draft: an order, then a pass or its draws
+inline constexpr int kDraftTokensTag = 2;  // draft -> model: the tokens of a pass
+
 // ---- Rank 0 and the leaders of replicas: requests and answers (apps/llm/session/shared_queue) ----
 inline constexpr int kQueueOrderTag = 1;   // 0 -> leader: QueueOrder
 inline constexpr int kQueueReportTag = 2;  // leader -> 0: QueueReport
