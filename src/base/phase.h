@@ -17,7 +17,7 @@ enum class Phase {
     Load,        // reading a model; a step is a piece of it
     Compute,     // a step is at most a second of work that moves
     Collective,  // waiting for the ranks of a tensor-parallel group; a step is a collective
-    Transfer,    // waiting for another pipeline stage; a step is a transfer
+    Transfer,    // waiting for another pipeline stage or a draft model; a step is a transfer
     Commit,      // writing parts, and waiting for that; a step is a call that changes files
 };
 inline constexpr std::array<std::string_view, 6> kPhaseNames{"dispatch",   "load",     "compute",

@@ -135,6 +135,29 @@ TEST(DraftPlan, HasRoomForBothOnTwoGpus) {
     EXPECT_EQ(plan.draft->plan.teams.teams.front().stages.front(), std::vector{1});
 }
 
+// On cores: the draft of 1.3 GB leaves the rest of the host to the model, which takes more than half.
+TEST(DraftPlan, SharesTheMemoryOfAHostAsNeeded) {
+    const SyntheticModel model("llama-3-70b", "q8_0"), draft("llama-3.2-1b", "q8_0");
+    ReplicaRequest request = request_with(draft);
+    request.device = DeviceChoice::Cpu;
+    request.draft_ranks = 1;
+    Topology host = cluster("t180.toml", 2);
+    constexpr std::int64_t gigabyte = 1'000'000'000;
+    host.hosts.front().memory_bytes = 96 * gigabyte;
+    const ReplicaPlan plan = plan_replica(model, request, host);
+    std::int64_t sum = 0;
+    for (const RankPlan& rank : plan.plan.ranks) sum += rank.memory_bytes;
+    EXPECT_GT(plan.plan.ranks[0].memory_bytes, 48 * gigabyte);
+    EXPECT_LT(sum, 96 * gigabyte);
+    host.hosts.front().memory_bytes = 78 * gigabyte;  // enough for the model alone
+    request.tensor = request.pipeline = 1;
+    EXPECT_THROW(plan_replica(model, request, host), MachineError);
+    request.draft_ranks = 0;
+    request.draft = nullptr;
+    request.speculate = Speculate::Off;
+    EXPECT_NO_THROW(plan_replica(model, request, host));
+}
+
 // A cut of the model says nothing about that of its draft: "tiny" has four heads.
 TEST(DraftPlan, CutsADraftOnItsOwnRanksAsSuitsIt) {
     const SyntheticModel model("llama-3-8b", "q4_0"), draft("tiny", "q8_0");

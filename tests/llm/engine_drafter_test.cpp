@@ -145,14 +145,14 @@ TEST(ModelDrafter, SavesPassesWhereItIsRight) {
 }
 
 TEST(ModelDrafter, IsSeldomAskedWhereItIsWrong) {
-    for (const bool feeds : {false, true}) {
-        PaperReplica replica({0, 1, feeds, 200, 200, 8, 1.0});
+    for (const auto& [feeds, apart] : {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
+        PaperReplica replica({0, 1, feeds, 200, 200, 8, 1.0, apart});
         std::vector<Request> requests;
         for (int id = 0; id < 8; ++id) requests.push_back(request_of(id, 20, 300));
         replica.answer(requests);
         for (const Request& request : requests) EXPECT_EQ(replica.tokens.at(request.id), alone(request));
         EXPECT_EQ(replica.right, 0);
-        EXPECT_GT(replica.drafted, 0);
+        EXPECT_GT(replica.draft_passes(), 20);  // asked again after about 50 passes, not only at first
         // The time of the small model's passes is a tenth of the large one's.
         EXPECT_LT(replica.draft_passes() * 1.0, 0.03 * replica.passes() * 10.0);
     }

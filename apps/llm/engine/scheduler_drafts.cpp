@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <iterator>
 
 #include "llm/engine/draft_length.h"
 #include "llm/engine/guessed_draws.h"
@@ -37,7 +36,7 @@ void Scheduler::draft(const std::vector<SequencePtr>& generating) {
     double tokens = rows;
     for (const SequencePtr& sequence : generating) {
         Sequence& s = *sequence;
-        if (s.drawing > 0) continue;
+        if (s.passes > 0) continue;  // a pass in flight may yet clear a draft, or draw a token before it
         std::vector<std::int32_t> next =
             look_up_next(s.tokens, std::min(most_drafted(s, 0), most_rows() - rows));
         next.resize(allowed_of(s, next));
@@ -77,8 +76,12 @@ void Scheduler::ask_drafter(const std::vector<SequencePtr>& generating) {
         return;
     }
     std::vector<SequencePtr> known;  // all their tokens are
-    std::ranges::copy_if(generating, std::back_inserter(known),
-                         [](const SequencePtr& sequence) { return sequence->drawing == 0; });
+    for (const SequencePtr& sequence : generating) {
+        if (sequence->passes > 0)
+            sequence->guesses.skip(kSeldomFaded);
+        else
+            known.push_back(sequence);
+    }
     const std::vector<int> lengths = drafter_lengths(known, static_cast<int>(std::ssize(generating)), 0);
     std::vector<Drafter::Task> tasks;
     std::vector<Sequence*> guessing;

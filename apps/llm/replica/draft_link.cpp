@@ -66,6 +66,7 @@ void DraftLink::draw(const std::vector<Draw>& draws) {
 
 std::vector<DrawnToken> DraftLink::collect() {
     send(Order::Collect);
+    const InPhase waiting(Phase::Transfer);  // the watchdog sees whether the draft's ranks move
     const Message answer = link_.wait_for(kDraftTokensTag, patience_of(replica_));
     --under_way_;
     return tokens_from_bytes(answer.bytes);

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/format.h"
 #include "llm/model/tensor_parallel.h"
 
 namespace voltpile::llm {
@@ -117,14 +118,16 @@ class DraftPlanner {
             throw MachineError(fmt::format("--draft-ranks {} of {} rank{}: none is left for the model", own,
                                            ranks, ranks == 1 ? "" : "s"));
         request_.replicas = 1;
-        request_.end_rank = ranks - own;
-        ReplicaPlan all = plan_replica(model_, request_, topology_, work_);
         ReplicaRequest draft = draft_request();
         draft.first_rank = ranks - own;
-        draft.end_rank = 0;
         draft.tensor = draft.pipeline = 0;
-        draft.cache_tokens = std::max(std::int64_t{all.pages} * kv_page_tokens,
-                                      std::int64_t{draft.pages_per_sequence()} * kv_page_tokens);
+        draft.cache_tokens = std::int64_t{draft.pages_per_sequence()} * kv_page_tokens;
+        // First with the smallest cache of the draft, to learn what both may take of a host's memory.
+        request_.taken_of_hosts = host_bytes(planned_alone(draft));
+        request_.end_rank = ranks - own;
+        ReplicaPlan all = plan_replica(model_, request_, topology_, work_);
+        draft.taken_of_hosts = host_bytes(all);
+        draft.cache_tokens = std::max(draft.cache_tokens, std::int64_t{all.pages} * kv_page_tokens);
         ReplicaPlan guesses = planned_alone(draft);
         for (const auto& stage : guesses.plan.teams.teams.front().stages)
             all.plan.teams.helpers.insert(all.plan.teams.helpers.end(), stage.begin(), stage.end());
@@ -133,11 +136,21 @@ class DraftPlanner {
         all.plan.notes.push_back(fmt::format(
             "{} has rank{} {} for itself: {} pipeline stage{} of {} tensor-parallel rank{}, a cache of {} "
             "tokens",
-            guesser(), teams.tensor * teams.pipeline == 1 ? "" : "s", fmt::join(all.plan.teams.helpers, ", "),
+            guesser(), all.plan.teams.helpers.size() == 1 ? "" : "s", fmt::join(all.plan.teams.helpers, ", "),
             teams.pipeline, teams.pipeline == 1 ? "" : "s", teams.tensor, teams.tensor == 1 ? "" : "s",
-            std::int64_t{guesses.pages} * kv_page_tokens));
+            count_text(std::int64_t{guesses.pages} * kv_page_tokens)));
         all.plan.warnings.insert(all.plan.warnings.end(), teams.notes.begin(), teams.notes.end());
         return together(std::move(all), std::move(guesses));
+    }
+
+    // Returns the bytes of each host's memory that the ranks of a plan's teams take.
+    static std::vector<std::uint64_t> host_bytes(const ReplicaPlan& plan) {
+        std::vector<std::uint64_t> bytes(plan.plan.topology.hosts.size());
+        for (std::size_t r = 0; r < plan.plan.ranks.size(); ++r)
+            if (plan.plan.teams.places[r].replica >= 0)
+                bytes[static_cast<std::size_t>(plan.plan.ranks[r].host)] +=
+                    static_cast<std::uint64_t>(plan.plan.ranks[r].memory_bytes);
+        return bytes;
     }
 
     ReplicaPlan planned_alone(const ReplicaRequest& draft) const {
@@ -165,7 +178,7 @@ class DraftPlanner {
                                            all.plan.teams.teams.size(), guesses.plan.teams.teams.size(),
                                            guesser()));
         all.plan.notes.push_back(fmt::format("beside {} with a cache of {} tokens", guesser(),
-                                             std::int64_t{guesses.pages} * kv_page_tokens));
+                                             count_text(std::int64_t{guesses.pages} * kv_page_tokens)));
         return together(std::move(all), std::move(guesses));
     }
 
@@ -191,6 +204,7 @@ class DraftPlanner {
             if (all.plan.teams.places[r].replica < 0) {  // the draft's alone
                 rank.gpu_memory_bytes = draft.plan.ranks[r].gpu_memory_bytes;
                 rank.memory_bytes = draft.plan.ranks[r].memory_bytes;
+                rank.units_per_s = 0;
                 continue;
             }
             const auto bytes = static_cast<std::int64_t>(draft.takes[static_cast<std::size_t>(place.stage)]);

@@ -80,6 +80,7 @@ std::string host_memory_obstacle(const ReplicaPlan& plan) {
         used[host] += static_cast<std::uint64_t>(cuda_bytes_of_host);
     }
     for (std::size_t h = 0; h < used.size(); ++h) {
+        used[h] += plan.request.taken_of_host(static_cast<int>(h));
         const Host& host = plan.plan.topology.hosts[h];
         const auto has = static_cast<std::uint64_t>(host.memory_bytes);
         if (has > 0 && of_experts[h] > 0 && used[h] + of_experts[h] > has)

@@ -25,6 +25,7 @@ ReplicaPlan with_host_pages(ReplicaPlan plan) {
             sum += static_cast<std::int64_t>(plan.request.taken[static_cast<std::size_t>(place.stage)]);
     }
     for (std::size_t h = 0; h < used.size(); ++h) {
+        used[h] += static_cast<std::int64_t>(plan.request.taken_of_host(static_cast<int>(h)));
         const Host& host = plan.plan.topology.hosts[h];
         if (host.memory_bytes > 0 && used[h] > host.memory_bytes)
             throw MachineError(fmt::format(

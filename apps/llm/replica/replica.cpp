@@ -191,7 +191,7 @@ std::string Replica::describe() const {
     if (plan_.request.cache != KvElement::F16) text += fmt::format("; {} cache", name(plan_.request.cache));
     if (plan_.request.clamp) text += "; clamped to fp16";
     if (draft_) text += fmt::format("; with {}", guesser_of(plan_.request.speculate));
-    if (const int own = plan_.request.draft_ranks; draft_ && own > 0)
+    if (const std::size_t own = teams.helpers.size(); own > 0)
         text += fmt::format(" on {} rank{} of its own", own, own == 1 ? "" : "s");
     return text;
 }

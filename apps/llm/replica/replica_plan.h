@@ -60,6 +60,12 @@ struct ReplicaRequest {
     // Bytes of each stage's room on a rank that another model takes. Empty, or one entry for each of
     // `pipeline` stages.
     std::vector<std::uint64_t> taken;
+    // Bytes of each host's memory that another model takes on ranks of its own. Empty, or one entry for each
+    // host.
+    std::vector<std::uint64_t> taken_of_hosts;
+    std::uint64_t taken_of_host(int host) const {
+        return taken_of_hosts.empty() ? 0 : taken_of_hosts.at(static_cast<std::size_t>(host));
+    }
 
     int pages_per_sequence() const { return pages_for(context); }
     // Pages of the KV cache if there is room for everything: `context` tokens for each sequence, or

@@ -91,9 +91,11 @@ double ReplicaRoom::room_of(const ReplicaPlan& replica, int rank) const {
     std::int64_t sharing = 0;
     for (std::size_t other = 0; other < plan.ranks.size(); ++other)
         sharing += plan.ranks[other].host == plan.ranks[at].host && plan.ranks[other].gpu < 0 &&
-                   (plan.teams.places[other].replica >= 0 || candidates_[other].excluded);
-    return static_cast<double>(plan.host_of(plan.ranks[at]).memory_bytes) / static_cast<double>(sharing) -
-           reserved_bytes_of_host - static_cast<double>(replica.working);
+                   plan.teams.places[other].replica >= 0;
+    const double left = static_cast<double>(plan.host_of(plan.ranks[at]).memory_bytes) -
+                        static_cast<double>(request_.taken_of_host(plan.ranks[at].host));
+    return left / static_cast<double>(sharing) - reserved_bytes_of_host -
+           static_cast<double>(replica.working);
 }
 
 std::vector<double> ReplicaRoom::capacities(const ReplicaPlan& plan) const {

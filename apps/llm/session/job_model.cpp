@@ -131,6 +131,7 @@ ReplicaPlan plan_job_replica(const JobSpec& job, const ModelSource& model, Repli
         for (const std::string key : {"tensor", "pipeline"})
             text = replaced(text, "--" + key + " ", "engine." + key + " = ");
         text = replaced(text, "--experts-on-host ", "engine.experts_on_host = ");
+        text = replaced(text, "--draft-ranks ", "engine.draft_ranks = ");
         text = replaced(text, "--context-parallel on", "engine.context_parallel = true");
         text = replaced(text, "--batch-invariant on", "engine.batch_invariant = true");
         return fmt::format("{}: {}", job.path(), text);
