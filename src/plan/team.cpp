@@ -31,6 +31,7 @@ std::vector<Cell> cells_of(const std::vector<TeamCandidate>& ranks) {
         cell.ranks.push_back(static_cast<int>(r));
     }
     std::vector<Cell> list;
+    list.reserve(cells.size());
     for (auto& [key, cell] : cells) list.push_back(std::move(cell));
     return list;
 }
@@ -55,7 +56,7 @@ class TeamPlanner {
         plan.places.resize(ranks_.size());
         std::vector<std::vector<int>> groups = groups_of(best.tensor);
         for (int replica = 0; replica < best.replicas; ++replica) {
-            const auto first = groups.begin() + replica * best.pipeline;
+            const auto first = groups.begin() + std::ptrdiff_t{replica} * best.pipeline;
             plan.teams.push_back({{first, first + best.pipeline}});
             for (int stage = 0; stage < best.pipeline; ++stage)
                 for (int t = 0; t < best.tensor; ++t)

@@ -301,7 +301,7 @@ void with_replica(const MpiSession& session, const ModelSource& model, ReplicaPl
     end_draft(replica);
     session.world().wait_asleep();
     all_agree(session.world(), [&] {
-        if (failure) throw *failure;
+        if (failure) throw Error(*failure);
         return std::string();
     });
 }
