@@ -158,6 +158,20 @@ TEST(DraftPlan, SharesTheMemoryOfAHostAsNeeded) {
     EXPECT_NO_THROW(plan_replica(model, request, host));
 }
 
+// The fifth rank of a host with four GPUs computes the draft on cores.
+TEST(DraftPlan, PutsADraftOnTheCoresBesideTheGpus) {
+    const SyntheticModel model("llama-3-8b", "q8_0"), draft("llama-3.2-1b", "q8_0");
+    ReplicaRequest request = request_with(draft);
+    request.draft_ranks = 1;
+    const ReplicaPlan plan = plan_replica(model, request, cluster("t180.toml", 5));
+    EXPECT_EQ(plan.plan.teams.tensor, 4);
+    EXPECT_EQ(plan.plan.teams.helpers, std::vector{4});
+    EXPECT_EQ(plan.plan.ranks[4].gpu, -1);
+    EXPECT_GE(plan.plan.ranks[4].memory_bytes, static_cast<std::int64_t>(plan.draft->takes[0]));
+    EXPECT_EQ(plan.plan.ranks[4].gpu_memory_bytes, 0);
+    EXPECT_EQ(plan.draft->plan.teams.teams.front().stages.front(), std::vector{4});
+}
+
 // A cut of the model says nothing about that of its draft: "tiny" has four heads.
 TEST(DraftPlan, CutsADraftOnItsOwnRanksAsSuitsIt) {
     const SyntheticModel model("llama-3-8b", "q4_0"), draft("tiny", "q8_0");
