@@ -8,6 +8,7 @@
 #include "comm/mpi/message_tags.h"
 #include "llm/replica/pass_message.h"
 #include "llm/replica/replica_passes.h"
+#include "llm/replica/replica_room.h"
 
 namespace voltpile::llm {
 
@@ -16,11 +17,6 @@ enum class DraftLink::Order : char { Enqueue, Draw, Collect, End };
 namespace {
 
 constexpr int model_leader = 0, draft_leader = 1;  // in the link: the draft has the last ranks
-
-// How long the leaders poll for each other's messages before they sleep in between.
-std::chrono::microseconds patience_of(const Replica& replica) {
-    return replica.stream() != nullptr ? gpu_patience : std::chrono::microseconds(0);
-}
 
 std::string to_bytes(const std::vector<DrawnToken>& tokens) {
     MessageWriter to;
@@ -46,8 +42,7 @@ int DraftLink::lanes() const {
 
 bool DraftLink::feeds() const {
     const Plan& plan = replica_.draft()->plan().plan;
-    const int leader = leader_of(plan.teams.teams.front());
-    return plan.teams.pipeline == 1 && plan.ranks[static_cast<std::size_t>(leader)].gpu >= 0;
+    return plan.teams.pipeline == 1 && layout_of(plan) == WeightLayout::Gpu;
 }
 
 void DraftLink::send(Order order, const std::string& bytes) {

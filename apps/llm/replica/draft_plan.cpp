@@ -129,10 +129,9 @@ class DraftPlanner {
         draft.taken_of_hosts = host_bytes(all);
         draft.cache_tokens = std::max(draft.cache_tokens, std::int64_t{all.pages} * kv_page_tokens);
         ReplicaPlan guesses = planned_alone(draft);
-        for (const auto& stage : guesses.plan.teams.teams.front().stages)
-            all.plan.teams.helpers.insert(all.plan.teams.helpers.end(), stage.begin(), stage.end());
-        std::ranges::sort(all.plan.teams.helpers);
         const TeamPlan& teams = guesses.plan.teams;
+        for (int rank = 0; rank < ranks; ++rank)
+            if (teams.replica_of(rank) >= 0) all.plan.teams.helpers.push_back(rank);
         all.plan.notes.push_back(fmt::format(
             "{} has rank{} {} for itself: {} pipeline stage{} of {} tensor-parallel rank{}, a cache of {} "
             "tokens",

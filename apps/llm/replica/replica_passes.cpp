@@ -59,9 +59,7 @@ class Follower {
 
     void run() {
         for (;;) {
-            // A rank with a GPU polls for a while first; one that computes on its cores has none to spare.
-            const auto patience = replica_.stream() != nullptr ? gpu_patience : std::chrono::microseconds(0);
-            const Message message = team_.wait_for(kPassTag, patience);
+            const Message message = team_.wait_for(kPassTag, patience_of(replica_));
             const InPhase computing(Phase::Compute);
             Replica& named = message.bytes[0] == draft_mark ? *replica_.draft() : replica_;
             if (!follow(named, message.from, message.bytes[1], message.bytes.substr(2))) return;
@@ -106,6 +104,10 @@ void PassSender::send(std::string bytes) {
 ReplicaPasses::ReplicaPasses(Replica& replica, PassSender& sender, bool draft)
     : replica_(replica), sender_(sender), draft_(draft) {
     if (!replica.leads()) throw std::logic_error("only the leader of a replica plans its passes");
+}
+
+std::chrono::microseconds patience_of(const Replica& replica) {
+    return replica.stream() != nullptr ? gpu_patience : std::chrono::microseconds(0);
 }
 
 int most_lanes(const Replica& replica) {

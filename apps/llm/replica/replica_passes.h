@@ -2,6 +2,7 @@
 // them, and sends each to the other ranks, which follow.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <string>
@@ -48,6 +49,10 @@ class PassSender {
     Outbox outbox_;
     PassOrder order_;
 };
+
+// Returns how long a rank polls for messages about passes before it sleeps in between. One that computes on
+// its cores has none to spare.
+std::chrono::microseconds patience_of(const Replica& replica);
 
 // Returns PassExecutor::lanes() of a replica's passes: one for each pipeline stage.
 int most_lanes(const Replica& replica);

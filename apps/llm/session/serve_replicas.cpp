@@ -17,14 +17,10 @@
 namespace voltpile::llm {
 namespace {
 
-// The leader of each replica: its first rank in the order of the world.
+// By replica.
 std::vector<int> leaders_of(const TeamPlan& teams) {
     std::vector<int> leaders;
-    for (const Team& team : teams.teams) {
-        int first = team.stages.front().front();
-        for (const std::vector<int>& stage : team.stages) first = std::min(first, std::ranges::min(stage));
-        leaders.push_back(first);
-    }
+    for (const Team& team : teams.teams) leaders.push_back(leader_of(team));
     return leaders;
 }
 
