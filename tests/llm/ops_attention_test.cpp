@@ -72,7 +72,7 @@ TEST_P(OpsAttentionTest, LimitsContextToTheWindow) {
 
 // GPUs join partial results of 512 tokens and more.
 TEST_P(OpsAttentionTest, JoinsLongContexts) {
-    for (const int dim : {64, 80, 128})
+    for (const int dim : {64, 80, 128, 256})
         for (const int window : {0, 1100})
             check_attention({{{1500, 1}, {1000, 70}, {2047, 1}, {0, 30}, {2100, 9}}, 1}, {4, 2, dim}, window);
 }
@@ -80,13 +80,14 @@ TEST_P(OpsAttentionTest, JoinsLongContexts) {
 // Contexts of some splits, which a GPU may join in one kernel: of other lengths beside them, also of one
 // token, and with the first splits outside of a window.
 TEST_P(OpsAttentionTest, JoinsSplits) {
-    for (const int dim : {64, 80, 128})
+    for (const int dim : {64, 80, 128, 256})
         for (const int window : {0, 300})
             for (const int longest : {511, 1023})
                 check_attention({{{longest, 1}, {130, 1}, {0, 1}, {400, 1}, {128, 1}}, 2}, {8, 2, dim},
                                 window);
     for (const KvElement element : {KvElement::I8, KvElement::I4})
-        check_attention({{{500, 1}, {127, 1}}, 1}, {6, 1, 128}, 0, 0, element);
+        for (const int dim : {128, 256})
+            check_attention({{{500, 1}, {127, 1}}, 1}, {6, 1, dim}, 0, 0, element);
 }
 
 // Sequences enough for GPU blocks that work on a thousand tokens each, with and without a prompt beside them.
@@ -96,6 +97,7 @@ TEST_P(OpsAttentionTest, AttendsForManySequences) {
     for (const KvElement element : {KvElement::F16, KvElement::I8, KvElement::I4})
         check_attention(many, {4, 4, 32}, 0, 0, element);
     check_attention(many, {4, 4, 80}, 1050);
+    check_attention(many, {4, 4, 256}, 1050);
     many.before_and_now.emplace_back(100, 40);
     check_attention(many, {4, 4, 32}, 0);
 }
@@ -115,7 +117,7 @@ TEST_P(OpsAttentionTest, DividesPromptsAmongBlocks) {
 // tokens.
 TEST_P(OpsAttentionTest, IgnoresTheCacheBehindASequence) {
     constexpr int tokens = 137, heads = 4, kv_heads = 2;
-    for (const int dim : {64, 80, 128}) {
+    for (const int dim : {64, 80, 128, 256}) {
         const Batch batch = make_batch({{{100, tokens - 100}}}, random_);
         const std::int64_t columns = (heads + 2 * kv_heads) * dim;
         const auto rows = static_cast<std::int64_t>(batch.token.size());
@@ -153,8 +155,15 @@ TEST_P(OpsAttentionTest, CapsScores) {
         for (const float cap : {0.25F, 2.0F, 50.0F})
             check_attention({{{20, 1}, {0, 18}, {300, 1}, {1500, 9}}, 1}, {8, 2, dim}, 0, 0, KvElement::F16,
                             cap);
-    for (const KvElement element : {KvElement::I8, KvElement::I4})
-        check_attention({{{70, 1}, {0, 50}, {20, 9}}}, {4, 2, 128}, 33, 32, element, 2.0F);
+    for (const KvElement element : {KvElement::I8, KvElement::I4}) {
+        for (const int dim : {128, 256}) {
+            check_attention({{{70, 1}, {0, 50}, {20, 9}}}, {4, 2, dim}, 33, 32, element, 2.0F);
+            check_attention({{{70, 1}, {300, 1}, {0, 1}}, 1}, {4, 2, dim}, 0, 0, element, 2.0F);
+        }
+    }
+    // A cap far above the scores hardly changes them. Cores have an absolute error of 1e-7 times the cap.
+    if (GetParam().name.starts_with("gpu"))
+        check_attention({{{20, 1}, {0, 18}}}, {4, 2, 128}, 0, 0, KvElement::F16, 1e5F);
 }
 
 // Sinks below, among and far above the scores: the largest takes nearly all of the softmax.
@@ -206,6 +215,7 @@ TEST_P(OpsAttentionTest, ReadsQuantizedCaches) {
             check_attention({{{1500, 1}, {1000, 70}, {2047, 1}, {0, 30}, {2100, 9}}, 1}, {4, 2, dim}, 1100, 0,
                             element);
         check_attention({{{0, 1}}}, {2, 1, 576}, 0, 0, element);
+        check_attention({{{270, 1}, {20, 1}, {1500, 1}}, 1}, {8, 2, 256}, 0, 0, element);
     }
 }
 

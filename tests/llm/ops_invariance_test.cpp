@@ -119,6 +119,7 @@ struct AttentionCase {
     int heads, kv_heads, dim, window;
     KvElement element;
     int cached = 0;
+    float soft_cap = 0;
 };
 
 // 300 tokens of a sequence after its cached ones, in pieces of many lengths, alone and next to another
@@ -141,8 +142,17 @@ TEST_P(OpsInvarianceTest, AttentionOfPieces) {
                                    {8, 2, 128, 0, KvElement::I4},
                                    {6, 3, 80, 37, KvElement::I4},
                                    {4, 2, 24, 0, KvElement::I4},
-                                   {1, 1, 64, 1100, KvElement::I4, 1900}}) {
-        SCOPED_TRACE(std::to_string(c.dim) + ", window " + std::to_string(c.window));
+                                   {1, 1, 64, 1100, KvElement::I4, 1900},
+                                   {4, 2, 256, 0, KvElement::F16},
+                                   {4, 2, 256, 1100, KvElement::F16, 1900},
+                                   {4, 2, 256, 0, KvElement::I8},
+                                   {2, 1, 256, 37, KvElement::I4},
+                                   {4, 2, 64, 0, KvElement::F16, 0, 2},
+                                   {6, 2, 128, 1100, KvElement::F16, 1900, 30},
+                                   {4, 2, 128, 0, KvElement::I8, 0, 2},
+                                   {4, 2, 256, 150, KvElement::F16, 0, 30}}) {
+        SCOPED_TRACE(std::to_string(c.dim) + ", window " + std::to_string(c.window) + ", cap " +
+                     std::to_string(c.soft_cap));
         const int pages = pages_for(c.cached + tokens);
         const std::int64_t columns = static_cast<std::int64_t>(c.heads + 2 * c.kv_heads) * c.dim;
         const auto qkv = normals(tokens * columns);
@@ -181,7 +191,7 @@ TEST_P(OpsInvarianceTest, AttentionOfPieces) {
             const HiddenRows out =
                 side.hidden(std::vector<float>(static_cast<std::size_t>(rows * width)), width);
             side.ops->attention(side.hidden(x, columns), settings, view(side, batch), layer,
-                                {0.125F, c.window}, out);
+                                {0.125F, c.window, c.soft_cap}, out);
             const auto all = side.down(out);
             const std::int64_t first = parts.front().first == 0 ? 0 : other;
             return std::vector<float>(all.begin() + first * width, all.begin() + (first + now) * width);

@@ -20,11 +20,15 @@ struct Shape {
     double rms_eps, rope_theta;
     int experts = 0, used_experts = 0, expert_ffn = 0, shared_ffn = 0, dense_layers = 0, rope_dims = 0;
     int kv_rank = 0, plain_dim = 0, value_dim = 0;
-    int window = 0;            // of every other layer, from the first on
+    int window = 0;            // of all layers but every window_period-th
     int original_context = 0;  // of YaRN; 0: none
+    int window_period = 2;
+    double attention_soft_cap = 0, logit_soft_cap = 0;
+    double window_rope_theta = 0;
+    bool tied_embeddings = false, scales_embedding = false;  // by sqrt(hidden)
 };
 
-constexpr std::array<Shape, 17> kShapes = {{
+constexpr std::array<Shape, 19> kShapes = {{
     {"llama-3-8b", "llama", 32, 4096, 32, 8, 128, 14336, 128256, 8192, 1e-5, 500000},
     {"llama-3-70b", "llama", 80, 8192, 64, 8, 128, 28672, 128256, 8192, 1e-5, 500000},
     {"llama-3.2-1b", "llama", 16, 2048, 32, 8, 64, 8192, 128256, 131072, 1e-5, 500000},
@@ -32,6 +36,40 @@ constexpr std::array<Shape, 17> kShapes = {{
     {"mistral-7b", "mistral", 32, 4096, 32, 8, 128, 14336, 32000, 32768, 1e-5, 1e6},
     {"qwen-2.5-7b", "qwen2", 28, 3584, 28, 4, 128, 18944, 152064, 32768, 1e-6, 1e6},
     {"qwen-3-8b", "qwen3", 36, 4096, 32, 8, 128, 12288, 151936, 40960, 1e-6, 1e6},
+    {.name = "gemma-2-9b",
+     .model_type = "gemma2",
+     .layers = 42,
+     .hidden = 3584,
+     .heads = 16,
+     .kv_heads = 8,
+     .head_dim = 256,
+     .ffn = 14336,
+     .vocab = 256000,
+     .context = 8192,
+     .rms_eps = 1e-6,
+     .rope_theta = 10000,
+     .window = 4096,
+     .attention_soft_cap = 50,
+     .logit_soft_cap = 30,
+     .tied_embeddings = true,
+     .scales_embedding = true},
+    {.name = "gemma-3-12b",
+     .model_type = "gemma3_text",
+     .layers = 48,
+     .hidden = 3840,
+     .heads = 16,
+     .kv_heads = 8,
+     .head_dim = 256,
+     .ffn = 15360,
+     .vocab = 262208,
+     .context = 131072,
+     .rms_eps = 1e-6,
+     .rope_theta = 1e6,
+     .window = 1024,
+     .window_period = 6,
+     .window_rope_theta = 10000,
+     .tied_embeddings = true,
+     .scales_embedding = true},
     {"mixtral-8x7b", "mixtral", 32, 4096, 32, 8, 128, 14336, 32000, 32768, 1e-5, 1e6, 8, 2, 14336},
     {"qwen-3-30b-a3b", "qwen3_moe", 48, 2048, 32, 4, 128, 6144, 151936, 40960, 1e-6, 1e6, 128, 8, 768},
     {"glm-4.5-air", "glm4_moe", 46, 4096, 96, 8, 128, 10944, 151552, 131072, 1e-5, 1e6, 128, 8, 1408, 1408, 1,
@@ -136,7 +174,8 @@ ModelConfig synthetic_shape(std::string_view name) {
         config.rope_style = config.family->rope_in_gguf;
         if (shape.window > 0) {
             std::vector<bool> slides = each_layer(config, true);
-            for (std::size_t i = 1; i < slides.size(); i += 2) slides[i] = false;
+            const auto period = static_cast<std::size_t>(shape.window_period);
+            for (std::size_t i = period - 1; i < slides.size(); i += period) slides[i] = false;
             set_window(config, shape.window, slides);
         }
         if (shape.original_context > 0) {
@@ -145,6 +184,11 @@ ModelConfig synthetic_shape(std::string_view name) {
             config.rope_scaling.original_context = shape.original_context;
             config.rope_scaling.truncated = false;
         }
+        config.attention_soft_cap = shape.attention_soft_cap;
+        config.logit_soft_cap = shape.logit_soft_cap;
+        config.window_rope_theta = shape.window_rope_theta;
+        config.tied_embeddings = shape.tied_embeddings;
+        if (shape.scales_embedding) config.embedding_scale = std::sqrt(static_cast<double>(shape.hidden));
         config.bos_id = kSyntheticBos;
         config.add_bos = true;
         config.eos_ids = {kSyntheticEos};

@@ -51,9 +51,36 @@ __device__ inline float power_of_two(float x) {
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
+constexpr float log2_e = 1.44269504f;
 __device__ inline float softmax_scale(const AttentionArgs& a) {
-    constexpr float log2_e = 1.44269504f;
     return __fmul_rn(a.scale, log2_e);
+}
+
+// What a score becomes before its power of two: scale * score or, with a soft cap, cap * tanh(inner * score).
+// Intrinsics again, so that all kernels round alike.
+struct ScaledScore {
+    float scale;
+    __device__ float operator()(float score) const { return __fmul_rn(score, scale); }
+};
+struct CappedScore {
+    float inner, cap;  // cap: with the factor log2(e)
+    // tanh(x) = sign(x) (1 - 2 / (1 + e^2|x|)) or, where that cancels, the first terms of its series.
+    __device__ float operator()(float score) const {
+        const float x = __fmul_rn(score, inner), square = __fmul_rn(x, x);
+        const float power = power_of_two(__fmul_rn(2 * log2_e, fabsf(x)));
+        const float far = copysignf(__fsub_rn(1.0f, __fdividef(2.0f, __fadd_rn(1.0f, power))), x);
+        const float near = __fmul_rn(
+            x,
+            __fmaf_rn(square, __fmaf_rn(square, __fmaf_rn(square, -17.0f / 315, 2.0f / 15), -1.0f / 3), 1));
+        return __fmul_rn(cap, square < 0.04f ? near : far);
+    }
+};
+template <bool capped>
+__device__ inline auto score_map(const AttentionArgs& a) {
+    if constexpr (capped)
+        return CappedScore{__fdiv_rn(a.scale, a.soft_cap), __fmul_rn(a.soft_cap, log2_e)};
+    else
+        return ScaledScore{softmax_scale(a)};
 }
 
 // The positions that a row sees, inclusive.
@@ -62,9 +89,9 @@ struct SeenRange {
 };
 
 // soften_split(); whole: all rows see the whole split.
-template <bool whole, class Seen>
+template <bool whole, class Map, class Seen>
 __device__ inline void soften_rows(const float* score, int score_stride, __half* weight, int weight_stride,
-                                   int begin, float scale, const Seen& seen, SplitSum (&sums)[4]) {
+                                   int begin, const Map& map, const Seen& seen, SplitSum (&sums)[4]) {
     constexpr int each = split_tokens / 64;  // pairs of neighbors
     const int column = static_cast<int>(threadIdx.x) % 32 * 2;
     const auto seen_by = [&](const SeenRange& range, int at) {
@@ -80,8 +107,8 @@ __device__ inline void soften_rows(const float* score, int score_stride, __half*
             const int at = begin + column + 64 * i;
             float2& v = value[r][i];
             v = *reinterpret_cast<const float2*>(score + r * score_stride + column + 64 * i);
-            v.x = seen_by(range, at) ? __fmul_rn(v.x, scale) : -INFINITY;
-            v.y = seen_by(range, at + 1) ? __fmul_rn(v.y, scale) : -INFINITY;
+            v.x = seen_by(range, at) ? map(v.x) : -INFINITY;
+            v.y = seen_by(range, at + 1) ? map(v.y) : -INFINITY;
             sums[r].largest = fmaxf(sums[r].largest, fmaxf(v.x, v.y));
         }
     }
@@ -116,11 +143,11 @@ __device__ inline void soften_rows(const float* score, int score_stride, __half*
 }
 
 // Turns the scores of 4 rows over the split_tokens tokens from `begin` into the weights
-// 2^(scale * score - largest), as fp16; 0 for tokens outside seen(row), row 0 to 3. All lanes of the warp
+// 2^(map(score) - largest), as fp16; 0 for tokens outside seen(row), row 0 to 3. All lanes of the warp
 // call it. Weights may overwrite the scores of the same row. Strides: in elements, even.
-template <class Seen>
+template <class Map, class Seen>
 __device__ inline void soften_split(const float* score, int score_stride, __half* weight, int weight_stride,
-                                    int begin, float scale, const Seen& seen, SplitSum (&sums)[4]) {
+                                    int begin, const Map& map, const Seen& seen, SplitSum (&sums)[4]) {
     bool whole = true;
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
@@ -128,15 +155,14 @@ __device__ inline void soften_split(const float* score, int score_stride, __half
         whole = whole && range.first <= begin && range.last >= begin + split_tokens - 1;
     }
     if (whole)
-        soften_rows<true>(score, score_stride, weight, weight_stride, begin, scale, seen, sums);
+        soften_rows<true>(score, score_stride, weight, weight_stride, begin, map, seen, sums);
     else
-        soften_rows<false>(score, score_stride, weight, weight_stride, begin, scale, seen, sums);
+        soften_rows<false>(score, score_stride, weight, weight_stride, begin, map, seen, sums);
 }
 
 // Returns what a head's weighted sum of values is divided by, once all splits are joined.
 __device__ inline float denominator(const AttentionArgs& a, int head, const SplitSum& all) {
     if (a.sinks == nullptr) return all.total;
-    constexpr float log2_e = 1.44269504f;
     return __fadd_rn(all.total, power_of_two(__fsub_rn(__fmul_rn(a.sinks[head], log2_e), all.largest)));
 }
 

@@ -21,11 +21,11 @@ struct AttentionArgs {
     int kv_heads = 0;
     int head_dim = 0;
     float scale = 1;
-    float soft_cap = 0;               // see AttentionSettings; only the plain kernel has it
+    float soft_cap = 0;               // see AttentionSettings
     const float* sinks = nullptr;     // see AttentionSettings
     float limit = half_limit(false);  // applied to the output
     // Kernels of single rows with a quantized cache rotate blocks of this many numbers of each head of the
-    // output, see KvElement. 1: no rotation.
+    // output, see KvElement. 1: they do not; launch_rotate_heads() does it for heads above most_rotated_dim.
     int rotation = 1;
     int window = 0;
     BatchView batch;
@@ -41,8 +41,8 @@ struct AttentionArgs {
 // KV head) with one block per span, and a second kernel joins the spans. Both use the same tensor core
 // products and sum in the same order, so a row's result is bit-identical in either and for any other rows of
 // the batch. On compute capability 9.0, launch_warpgroup_attention() takes the prompts, or
-// launch_invariant_attention() if results must not depend on the batch. Empty rows become 0. If
-// tensor_cores_take(head_dim) is false, or with a soft cap, a simpler and slower kernel works row by row.
+// launch_invariant_attention() if results must not depend on the batch, if warpgroups_take() them. Empty rows
+// become 0. If tensor_cores_take(head_dim) is false, a simpler and slower kernel works row by row.
 constexpr int split_tokens = 128;
 constexpr int span_splits = 8, span_tokens = span_splits * split_tokens;
 constexpr int splits_of(int context) {
@@ -81,14 +81,14 @@ void launch_join_parts(const AttentionArgs& args, int splits_each, int first, in
 void launch_join_spans(const AttentionArgs& args, const Spans& spans, int first, int rows,
                        const Stream& stream);
 constexpr bool warpgroups_take(const AttentionArgs& args) {
-    return (args.head_dim == 64 || args.head_dim == 128) && args.scale > 0;
+    return (args.head_dim == 64 || args.head_dim == 128) && args.scale > 0 && args.soft_cap == 0;
 }
 bool prepares_heads(const AttentionArgs& args, const QkvSettings& settings);
+constexpr int most_rotated_dim = 128;  // the head_dim up to which kernels of single rows rotate
 // Returns whether the tensor core kernels support this head_dim.
-constexpr int most_head_dim = 128;  // that they support
 constexpr bool tensor_cores_take(int head_dim) {
     return head_dim == 16 || head_dim == 32 || head_dim == 64 || head_dim == 80 || head_dim == 96 ||
-           head_dim == most_head_dim;
+           head_dim == 128 || head_dim == 256;
 }
 
 }  // namespace voltpile::llm

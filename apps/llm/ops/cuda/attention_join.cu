@@ -53,10 +53,10 @@ __global__ void join_parts(const AttentionArgs a, int first_sequence) {
     if (!rotates || d < a.head_dim)
         joined = join_parts_of<spans>(parts, part_floats(a.head_dim), begin, end, d);
     if constexpr (rotates) {
-        __shared__ float numbers[most_head_dim];
+        __shared__ float numbers[most_rotated_dim];
         numbers[d] = joined_number(a, head, joined);
         __syncthreads();
-        if (d < 32) store_rotated<most_head_dim>(a, row, head, [&](int i) { return numbers[i]; });
+        if (d < 32) store_rotated<most_rotated_dim>(a, row, head, [&](int i) { return numbers[i]; });
     } else {
         store_joined(a, row, head, d, joined);
     }

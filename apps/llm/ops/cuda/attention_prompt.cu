@@ -8,7 +8,7 @@ using namespace nvcuda;
 
 // Computes the attention of tiles.segment over the block's span. The scores of tokens that a row does not see
 // do not change its result by a single bit, so the result does not depend on the row's place in a tile.
-template <int width, KvElement element>
+template <int width, KvElement element, bool capped>
 __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_begin) {
     const int t = static_cast<int>(threadIdx.x), lane = t % 32;
     const int team = t / 64, member = t / 32 % 2;
@@ -19,13 +19,17 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
     const int last = min(first_query + segment.rows, span_end) - 1;  // position
     const int first = max(first_position(a, first_query), span_begin);
     if (first > last) return;
+    constexpr int columns = part_columns<width>, parts = column_parts<width>;
     const auto* qkv = static_cast<const __half*>(a.qkv);
-    fetch<width>(tiles.query, dim, [&](int r, int piece) {
-        const TeamRows rows = team_rows(segment, r / 16);
-        const auto* row = qkv + qkv_row(a, segment.row + rows.first + r % 16) + rows.head * dim;
-        const bool there = r % 16 < rows.count;
-        return there ? reinterpret_cast<const uint4*>(row)[piece] : make_uint4(0, 0, 0, 0);
-    });
+    const auto fetch_query = [&](int begin) {
+        fetch<columns>(tiles.query, dim - begin, [&](int r, int piece) {
+            const TeamRows rows = team_rows(segment, r / 16);
+            const auto* row = qkv + qkv_row(a, segment.row + rows.first + r % 16) + rows.head * dim + begin;
+            const bool there = r % 16 < rows.count;
+            return there ? reinterpret_cast<const uint4*>(row)[piece] : make_uint4(0, 0, 0, 0);
+        });
+    };
+    if constexpr (parts == 1) fetch_query(0);
     const int page = span_begin / kv_page_tokens + t;
     if (page >= first / kv_page_tokens && page <= last / kv_page_tokens)
         tiles.page[t] = page_index(a, segment.sequence, page, segment.head / (a.heads / a.kv_heads));
@@ -35,14 +39,18 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
     auto* weight = reinterpret_cast<__half*>(&score[0][0]);
     for (int i = lane; i < 256; i += 32) score[i / 16][i % 16] = static_cast<float>(i / 16);
     __syncwarp();
-    constexpr int slices = width / 32;  // slices of 16 columns per warp; the warps of a team alternate
-    Accumulator sum[slices];
-    int row_of[sum[0].num_elements];
-    wmma::load_matrix_sync(sum[0], &score[0][0], score_stride, wmma::mem_row_major);
+    // Slices of 16 columns per warp and part of the columns; the warps of a team alternate.
+    constexpr int slices = columns / 32, elements = Accumulator::num_elements;
+    Accumulator sum[parts][slices];
+    int row_of[elements];
+    wmma::load_matrix_sync(sum[0][0], &score[0][0], score_stride, wmma::mem_row_major);
 #pragma unroll
-    for (int i = 0; i < sum[0].num_elements; ++i) row_of[i] = static_cast<int>(sum[0].x[i]);
+    for (int i = 0; i < elements; ++i) row_of[i] = static_cast<int>(sum[0][0].x[i]);
 #pragma unroll
-    for (auto& s : sum) wmma::fill_fragment(s, 0.0f);
+    for (auto& of_part : sum) {
+#pragma unroll
+        for (auto& s : of_part) wmma::fill_fragment(s, 0.0f);
+    }
 
     // The positions that any row of the team sees; none if the team has no rows.
     const TeamRows rows = team_rows(segment, team);
@@ -51,26 +59,32 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
     const int team_first = first_position(a, team_query);
     // Each warp computes the softmax of 8 rows; lane l keeps the sums of the team's row softened + l.
     const int softened = member * 8;
-    const float scale = softmax_scale(a);
+    const auto map = score_map<capped>(a);
     SplitSum all{-INFINITY, 0};
 
     for (int tile = first / split_tokens * split_tokens; tile <= last; tile += split_tokens) {
         const bool busy = tile <= team_last && tile + split_tokens > team_first;
         const std::int32_t* pages = tiles.page + (tile - span_begin) / kv_page_tokens;
-        __syncthreads();
-        TokenFetch<width, element> fetch_cached;
-        fetch_cached.start(tiles.cached, a.cache.keys, a.cache.key_scales, pages, dim, tile, first, last);
-        fetch_cached.store(tiles.cached);
-        wait_for_copies();
-        __syncthreads();
-        if (busy) {
-            constexpr int together = split_tokens / 16 / 2;
-            const int token = member * together * 16;
-            Accumulator scores[together];
+        TokenFetch<columns, element> fetch_cached;
+        constexpr int together = split_tokens / 16 / 2;
+        const int token = member * together * 16;
+        Accumulator scores[together];
+#pragma unroll 1
+        for (int begin = 0; begin < width; begin += columns) {
+            __syncthreads();
+            fetch_cached.start(tiles.cached, a.cache.keys, a.cache.key_scales, pages, dim, begin, tile, first,
+                               last);
+            if constexpr (parts > 1) fetch_query(begin);
+            fetch_cached.store(tiles.cached);
+            wait_for_copies();
+            __syncthreads();
+            if (!busy) continue;
+            if (begin == 0) {
 #pragma unroll
-            for (auto& s : scores) wmma::fill_fragment(s, 0.0f);
+                for (auto& s : scores) wmma::fill_fragment(s, 0.0f);
+            }
 #pragma unroll
-            for (int d = 0; d < width; d += 16) {
+            for (int d = 0; d < columns; d += 16) {
                 wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> q;
                 wmma::load_matrix_sync(q, &tiles.query[team * 16][d], Tiles<width>::stride);
 #pragma unroll
@@ -80,6 +94,8 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
                     wmma::mma_sync(scores[n], q, k, scores[n]);
                 }
             }
+        }
+        if (busy) {
 #pragma unroll
             for (int n = 0; n < together; ++n) {
                 wmma::store_matrix_sync(&score[0][token + n * 16], scores[n], score_stride,
@@ -87,15 +103,19 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
             }
         }
         __syncthreads();
-        fetch_cached.start(tiles.cached, a.cache.values, a.cache.value_scales, pages, dim, tile, first, last);
-        fetch_cached.store(tiles.cached);
+        const auto start_values = [&](int begin) {
+            fetch_cached.start(tiles.cached, a.cache.values, a.cache.value_scales, pages, dim, begin, tile,
+                               first, last);
+            fetch_cached.store(tiles.cached);
+        };
+        start_values(0);
 
         // Rows outside the segment are computed, too, and ignored later.
         SplitSum mine{-INFINITY, 0};
         for (int r = softened; busy && r < softened + 8; r += 4) {
             SplitSum of_rows[4];
             soften_split(
-                score[r], score_stride, weight + r * weight_stride, weight_stride, tile, scale,
+                score[r], score_stride, weight + r * weight_stride, weight_stride, tile, map,
                 [&](int row) {
                     const int position = team_query + r + row;
                     return SeenRange{first_position(a, position), position};
@@ -107,63 +127,77 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
             }
         }
         if (lane < 8) tiles.factors[team][softened + lane] = join_split(all, mine);
-        wait_for_copies();
-        __syncthreads();
-        if (!busy) continue;
-
-        Accumulator part[slices];
 #pragma unroll
-        for (auto& p : part) wmma::fill_fragment(p, 0.0f);
-#pragma unroll 1
-        for (int k = 0; k < split_tokens; k += 16) {
-            wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> w;
-            wmma::load_matrix_sync(w, weight + k, weight_stride);
-#pragma unroll
-            for (int n = 0; n < slices; ++n) {
-                const int d = (2 * n + member) * 16;
-                wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> v;
-                wmma::load_matrix_sync(v, &tiles.cached[k][d], Tiles<width>::stride);
-                wmma::mma_sync(part[n], w, v, part[n]);
+        for (int of_columns = 0; of_columns < parts; ++of_columns) {
+            if (of_columns > 0) {
+                __syncthreads();
+                start_values(of_columns * columns);
             }
-        }
+            wait_for_copies();
+            __syncthreads();
+            if (!busy) continue;
+            Accumulator part[slices];
 #pragma unroll
-        for (int i = 0; i < sum[0].num_elements; ++i) {
-            const JoinFactors factors = tiles.factors[team][row_of[i]];
+            for (auto& p : part) wmma::fill_fragment(p, 0.0f);
+#pragma unroll 1
+            for (int k = 0; k < split_tokens; k += 16) {
+                wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> w;
+                wmma::load_matrix_sync(w, weight + k, weight_stride);
 #pragma unroll
-            for (int n = 0; n < slices; ++n) sum[n].x[i] = join_value(sum[n].x[i], part[n].x[i], factors);
+                for (int n = 0; n < slices; ++n) {
+                    const int d = (2 * n + member) * 16;
+                    wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> v;
+                    wmma::load_matrix_sync(v, &tiles.cached[k][d], Tiles<width>::stride);
+                    wmma::mma_sync(part[n], w, v, part[n]);
+                }
+            }
+#pragma unroll
+            for (int i = 0; i < elements; ++i) {
+                const JoinFactors factors = tiles.factors[team][row_of[i]];
+#pragma unroll
+                for (int n = 0; n < slices; ++n) {
+                    float& value = sum[of_columns][n].x[i];
+                    value = join_value(value, part[n].x[i], factors);
+                }
+            }
         }
     }
 
     // Transpose the results through the buffer of keys and values, a quarter per team.
-    __syncthreads();
-    constexpr int result_stride = width + 4;
+    constexpr int result_stride = columns + 4;
     static_assert(teams * 16 * result_stride * sizeof(float) <= sizeof(tiles.cached));
     float* result = reinterpret_cast<float*>(&tiles.cached[0][0]) + team * 16 * result_stride;
-#pragma unroll
-    for (int n = 0; n < slices; ++n) {
-        const int d = (2 * n + member) * 16;
-        wmma::store_matrix_sync(result + d, sum[n], result_stride, wmma::mem_row_major);
-    }
-    __syncthreads();
     const int head = team_rows(segment, team).head, team_row = segment.row + team_rows(segment, team).first;
-    for (int r = softened; r < softened + 8; ++r) {
-        const float largest = __shfl_sync(0xffffffffu, all.largest, r - softened);
-        const float total = __shfl_sync(0xffffffffu, all.total, r - softened);
-        const int position = team_query + r, sees_from = first_position(a, position);
-        if (position > team_last || position < span_begin || sees_from >= span_end) continue;
-        const float* values = result + r * result_stride;
-        if (sees_from >= span_begin && position < span_end) {
-            const float divisor = denominator(a, head, {largest, total});
-            for (int d = lane; d < dim; d += 32)
-                out_head(a, team_row + r, head)[d] = limited_half(__fdiv_rn(values[d], divisor), a.limit);
-            continue;
+#pragma unroll
+    for (int of_columns = 0; of_columns < parts; ++of_columns) {
+        __syncthreads();
+#pragma unroll
+        for (int n = 0; n < slices; ++n) {
+            const int d = (2 * n + member) * 16;
+            wmma::store_matrix_sync(result + d, sum[of_columns][n], result_stride, wmma::mem_row_major);
         }
-        float* to = part_of(a, team_row + r - launch_begin, head, span, static_cast<int>(gridDim.z));
-        if (lane == 0) {
-            to[0] = largest;
-            to[1] = total;
+        __syncthreads();
+        const int begin = of_columns * columns, end = min(dim - begin, columns);
+        for (int r = softened; r < softened + 8; ++r) {
+            const float largest = __shfl_sync(0xffffffffu, all.largest, r - softened);
+            const float total = __shfl_sync(0xffffffffu, all.total, r - softened);
+            const int position = team_query + r, sees_from = first_position(a, position);
+            if (position > team_last || position < span_begin || sees_from >= span_end) continue;
+            const float* values = result + r * result_stride;
+            if (sees_from >= span_begin && position < span_end) {
+                const float divisor = denominator(a, head, {largest, total});
+                __half* const to = out_head(a, team_row + r, head) + begin;
+                for (int d = lane; d < end; d += 32)
+                    to[d] = limited_half(__fdiv_rn(values[d], divisor), a.limit);
+                continue;
+            }
+            float* to = part_of(a, team_row + r - launch_begin, head, span, static_cast<int>(gridDim.z));
+            if (lane == 0) {
+                to[0] = largest;
+                to[1] = total;
+            }
+            for (int d = lane; d < end; d += 32) to[2 + begin + d] = values[d];
         }
-        for (int d = lane; d < dim; d += 32) to[2 + d] = values[d];
     }
     __syncthreads();
 }
@@ -188,8 +222,8 @@ __device__ void mark_segments(const AttentionArgs& a, Tiles<width>& tiles, int l
 }
 
 // Grid: (rows first to first + count - 1 in blocks of 64, KV heads * tiles of their query heads, spans).
-template <int width, KvElement element>
-__global__ void __launch_bounds__(attention_threads, prompt_blocks)
+template <int width, KvElement element, bool capped>
+__global__ void __launch_bounds__(attention_threads, prompt_blocks<width>)
     prompt_attention(const AttentionArgs a, int first, int count) {
     extern __shared__ __align__(32) unsigned char shared[];
     auto& tiles = *reinterpret_cast<Tiles<width>*>(shared);
@@ -220,16 +254,16 @@ __global__ void __launch_bounds__(attention_threads, prompt_blocks)
         __syncthreads();
         if (t == 0) tiles.segment = {sequence, row, rows, head, heads};
         __syncthreads();
-        attend<width, element>(a, tiles, first);
+        attend<width, element, capped>(a, tiles, first);
         r = tiles.segment.row + tiles.segment.rows - tiles.first_row;  // recomputed to save a register
     }
 }
 
-template <int width>
+template <int width, bool capped>
 void start(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream) {
     static_assert(sizeof(Tiles<width>) <= 96 * 1024);
-    const auto kernel =
-        with_element(args.cache.element, [](auto element) { return prompt_attention<width, element>; });
+    const auto kernel = with_element(args.cache.element,
+                                     [](auto element) { return prompt_attention<width, element, capped>; });
     cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(sizeof(Tiles<width>))),
                "shared memory of the attention");
@@ -258,11 +292,13 @@ void start(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& s
 }  // namespace
 
 void launch_prompt_attention(const AttentionArgs& args, std::size_t scratch_bytes, const Stream& stream) {
-    if (args.head_dim <= 64) {
-        start<64>(args, scratch_bytes, stream);
-    } else {
-        start<128>(args, scratch_bytes, stream);
-    }
+    const bool capped = args.soft_cap > 0;
+    if (args.head_dim <= 64 && !capped)
+        start<64, false>(args, scratch_bytes, stream);
+    else if (args.head_dim <= 128)
+        (capped ? start<128, true> : start<128, false>)(args, scratch_bytes, stream);
+    else
+        (capped ? start<256, true> : start<256, false>)(args, scratch_bytes, stream);
 }
 
 }  // namespace voltpile::llm

@@ -40,12 +40,20 @@ __device__ inline TeamRows team_rows(const Segment& segment, int team) {
 }
 constexpr int not_ours = -2;
 
-// Blocks per multiprocessor that the shared memory allows: 96 KB suffice for one.
-constexpr int prompt_blocks = copies_run_alone ? 2 : 1;
+// Heads of more than 128 columns go through shared memory in parts of 128 columns.
+template <int width>
+constexpr int part_columns = width < 128 ? width : 128;
+template <int width>
+constexpr int column_parts = width / part_columns<width>;
+
+// Blocks per multiprocessor: 96 KB of shared memory suffice for one, and so do the registers for heads in
+// several parts.
+template <int width>
+constexpr int prompt_blocks = copies_run_alone&& column_parts<width> == 1 ? 2 : 1;
 
 template <int width>
 struct Tiles {
-    static constexpr int stride = width + 8;
+    static constexpr int columns = part_columns<width>, stride = columns + 8;
     __half query[tile_rows_of_queries][stride];
     __half cached[split_tokens][stride];  // keys, then values
     float score[teams][16][score_stride];
@@ -77,15 +85,15 @@ struct PiecePlace<width, 32> {
     int row = static_cast<int>(threadIdx.x) / 2 % 4 + static_cast<int>(threadIdx.x) / (4 * pieces) * 4;
 };
 
-// Copies rows of head_dim numbers to `to`, padded with zeros to `width`, so that the products need no bounds.
-// piece(row, index) loads 16 bytes. All loads are issued before the first store.
+// Copies `columns` numbers of rows to `to`, padded with zeros to `width`, so that the products need no
+// bounds. piece(row, index) loads 16 bytes. All loads are issued before the first store.
 template <int width, int rows, class Piece>
-__device__ void fetch(__half (&to)[rows][width + 8], int head_dim, const Piece& piece) {
+__device__ void fetch(__half (&to)[rows][width + 8], int columns, const Piece& piece) {
     const PiecePlace<width> at;
     constexpr int step = at.step, each = (rows + step - 1) / step;
     static_assert(rows % step == 0 || step % rows == 0);
     if (at.row >= rows) return;
-    const bool inside = at.piece * 8 < head_dim;
+    const bool inside = at.piece * 8 < columns;
     uint4 v[each];
 #pragma unroll
     for (int n = 0; n < each; ++n)
@@ -94,10 +102,11 @@ __device__ void fetch(__half (&to)[rows][width + 8], int head_dim, const Piece& 
     for (int n = 0; n < each; ++n) *reinterpret_cast<uint4*>(&to[at.row + n * step][at.piece * 8]) = v[n];
 }
 
-// Brings keys or values of the split_tokens tokens from position `tile` on into shared memory; tokens outside
-// `first` to `last` become 0. page: page_index() of the tile's pages. start() issues the loads and store()
-// completes them; in between the caller may do other work. Asynchronous copies write `to` meanwhile; other
-// loads wait in registers. The data is complete after store(), wait_for_copies() and a barrier.
+// Brings columns `begin` to begin + width - 1 of keys or values of the split_tokens tokens from position
+// `tile` on into shared memory; tokens outside `first` to `last` and columns behind the last become 0. page:
+// page_index() of the tile's pages. start() issues the loads and store() completes them; in between the
+// caller may do other work. Asynchronous copies write `to` meanwhile; other loads wait in registers. The data
+// is complete after store(), wait_for_copies() and a barrier.
 template <int width, KvElement element>
 class TokenFetch {
   public:
@@ -105,8 +114,9 @@ class TokenFetch {
     using Rows = __half[split_tokens][width + 8];
 
     __device__ void start(Rows& to, const void* cache, const void* scales, const std::int32_t* page,
-                          int head_dim, int tile, int first, int last) {
-        const bool inside = at_.piece * numbers < head_dim;
+                          int head_dim, int begin, int tile, int first, int last) {
+        const bool inside = begin + at_.piece * numbers < head_dim;
+        const int piece = begin / numbers + at_.piece;
 #pragma unroll
         for (int n = 0; n < each; ++n) {
             const int token = at_.row + n * at_.step, from = min(max(token, first - tile), last - tile);
@@ -114,11 +124,10 @@ class TokenFetch {
             const bool wanted = inside && from == token;
             if constexpr (copies) {
                 copy_alone(&to[token][at_.piece * 8],
-                           cached.data + from % kv_page_tokens * head_dim + (inside ? at_.piece * 8 : 0),
-                           wanted);
+                           cached.data + from % kv_page_tokens * head_dim + (inside ? piece * 8 : 0), wanted);
             } else {
                 raw_[n] = {};
-                if (wanted) raw_[n] = cached.load(from % kv_page_tokens, at_.piece, head_dim);
+                if (wanted) raw_[n] = cached.load(from % kv_page_tokens, piece, head_dim);
             }
         }
     }

@@ -17,8 +17,8 @@ template <KvElement element>
 constexpr bool joins_in_clusters = element == KvElement::F16;
 
 // Joins the results of the blocks of a cluster, each with a split of the same heads, in the order of splits
-// as join_parts() does, and writes them. tiles.score: the block's sums of values. All threads of the cluster
-// call it, also those of blocks without work.
+// as join_parts() does, and writes them. tiles.result(): the block's sums of values. All threads of the
+// cluster call it, also those of blocks without work.
 template <int width>
 __device__ void join_in_cluster([[maybe_unused]] const AttentionArgs& a,
                                 [[maybe_unused]] const DecodePlace& place,
@@ -39,7 +39,7 @@ __device__ void join_in_cluster([[maybe_unused]] const AttentionArgs& a,
             const int block = first + min(s, count - 1);
             sums[s] = {read_in_cluster(tiles.all[h].largest, block),
                        read_in_cluster(tiles.all[h].total, block)};
-            values[s] = read_in_cluster(tiles.score[h][d], block);
+            values[s] = read_in_cluster(tiles.result(h, d), block);
         }
         JoinedColumn joined;
 #pragma unroll

@@ -382,13 +382,13 @@ void CudaOps::attention(HiddenRows qkv, const QkvSettings& settings, const Batch
     int rotation = rotation_of(settings, cache);
     if (!batch_invariant_ && takes_latent_attention(args, settings.rope_dims)) {
         launch_latent_attention(args, scratch_.size(), info_.multiprocessors, stream_);
-    } else if (!tensor_cores_take(args.head_dim) || args.soft_cap > 0) {
+    } else if (!tensor_cores_take(args.head_dim)) {
         launch_plain_attention(args, stream_);
     } else {
         check_attention(args);
         if (batch.max_new > 1)
             prompt_attention(args);
-        else
+        else if (args.head_dim <= most_rotated_dim)
             args.rotation = std::exchange(rotation, 1);
         launch_decode_attention(args, nullptr, scratch_.size(), stream_);
     }
@@ -400,8 +400,7 @@ void CudaOps::attend(HiddenRows qkv, const QkvSettings& settings, const BatchVie
                      const KvLayer& cache, const AttentionSettings& attention_settings, HiddenRows out) {
     if (batch.rows == 0) return;
     const AttentionArgs args = attention_args(qkv, settings, batch, cache, attention_settings, out);
-    if (!tensor_cores_take(settings.head_dim) || attention_settings.soft_cap > 0 ||
-        !prepares_heads(args, settings))
+    if (!tensor_cores_take(settings.head_dim) || !prepares_heads(args, settings))
         return Ops::attend(qkv, settings, batch, cache, attention_settings, out);
     check_attention(args);
     launch_decode_attention(args, &settings, scratch_.size(), stream_);

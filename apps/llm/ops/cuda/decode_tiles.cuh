@@ -11,17 +11,21 @@ constexpr int tile_heads = 16;  // query heads of a KV head in a tensor core til
 
 template <int width>
 struct SplitTiles {
-    static constexpr int stride = width + 8;
-    __half query[tile_heads][stride];
-    float score[tile_heads][score_stride];
-    SplitSum all[tile_heads];  // over the block's splits
+    static constexpr int columns = part_columns<width>, parts = column_parts<width>;
+    static constexpr int stride = columns + 8;
+    __half query[tile_heads][width + 8];
+    float score[parts][tile_heads][score_stride];  // those of tokens in [0]; later result()
+    SplitSum all[tile_heads];                      // over the block's splits
     JoinFactors factors[tile_heads];
     std::int32_t page[span_splits * split_pages];  // page_index() of the block's pages
     __half own[2][width];                          // key and value of the row's token
     float2 turns[width / 2];                       // fill_turns()
     // Keys in the first buffer. Values in the second if both can be copied at the same time, otherwise also
-    // in the first.
+    // in the first. Heads with two parts of columns use one buffer per part, first for keys, then for values.
     __half cached[2][split_tokens][stride];
+
+    // The sum of values of column d of a head.
+    __device__ const float& result(int head, int d) const { return score[d / columns][head][d % columns]; }
 };
 template <KvElement element>
 constexpr bool copies_both = copies_run_alone&& element == KvElement::F16;
@@ -107,12 +111,12 @@ struct SplitTokens {
           pages((last - begin) / kv_page_tokens + 1) {}
 };
 
-// Computes the scores of a split, one page per warp.
+// Computes the scores of a split, one page per warp. keys: the buffers of all parts of the columns.
 template <int width>
-__device__ inline void score_tokens(const __half (&keys)[split_tokens][width + 8], const SplitTokens& split,
-                                    SplitTiles<width>& tiles) {
+__device__ inline void score_tokens(const __half (*keys)[split_tokens][SplitTiles<width>::stride],
+                                    const SplitTokens& split, SplitTiles<width>& tiles) {
     static_assert(split_pages == attention_threads / 32);
-    constexpr int stride = SplitTiles<width>::stride;
+    using Tiles = SplitTiles<width>;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     if (warp < split.first_page || warp >= split.pages) return;
     Accumulator s;
@@ -121,26 +125,27 @@ __device__ inline void score_tokens(const __half (&keys)[split_tokens][width + 8
     for (int d = 0; d < width; d += 16) {
         nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, __half, nvcuda::wmma::row_major> qs;
         nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, 16, 16, 16, __half, nvcuda::wmma::col_major> ks;
-        nvcuda::wmma::load_matrix_sync(qs, &tiles.query[0][d], stride);
-        nvcuda::wmma::load_matrix_sync(ks, &keys[warp * kv_page_tokens][d], stride);
+        nvcuda::wmma::load_matrix_sync(qs, &tiles.query[0][d], width + 8);
+        nvcuda::wmma::load_matrix_sync(
+            ks, &keys[d / Tiles::columns][warp * kv_page_tokens][d % Tiles::columns], Tiles::stride);
         nvcuda::wmma::mma_sync(s, qs, ks, s);
     }
-    nvcuda::wmma::store_matrix_sync(&tiles.score[0][warp * kv_page_tokens], s, score_stride,
+    nvcuda::wmma::store_matrix_sync(&tiles.score[0][0][warp * kv_page_tokens], s, score_stride,
                                     nvcuda::wmma::mem_row_major);
 }
 
 // Computes the weights of a split, which overwrite the scores, and joins the split's sums with those before:
 // 4 heads per warp.
-template <int width>
+template <bool capped, int width>
 __device__ inline void weigh_tokens(const AttentionArgs& a, int heads, const SplitTokens& split,
                                     SplitTiles<width>& tiles) {
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
     const int h = warp * 4;
     if (h >= heads) return;
-    auto* weight = reinterpret_cast<__half*>(&tiles.score[h][0]);
+    auto* weight = reinterpret_cast<__half*>(&tiles.score[0][h][0]);
     SplitSum of_heads[4];
     soften_split(
-        tiles.score[h], score_stride, weight, weight_stride, split.begin, softmax_scale(a),
+        tiles.score[0][h], score_stride, weight, weight_stride, split.begin, score_map<capped>(a),
         [&](int) {
             return SeenRange{split.first, split.last};
         },
@@ -151,9 +156,11 @@ __device__ inline void weigh_tokens(const AttentionArgs& a, int heads, const Spl
         if (lane == i) tiles.factors[h + i] = join_split(tiles.all[h + i], of_heads[i]);
 }
 
-// The weighted sums of values: 16 columns per warp.
+// The weighted sums of values: 16 columns per warp and part of the columns.
 template <int width>
 class ValueSums {
+    using Tiles = SplitTiles<width>;
+
   public:
     // Writes the head of each element to the scores. The mapping from elements to threads differs between
     // GPUs, so each thread then loads its heads.
@@ -163,52 +170,62 @@ class ValueSums {
     }
     // scores: complete after number_heads().
     __device__ explicit ValueSums(const float (&scores)[tile_heads][score_stride]) {
-        nvcuda::wmma::load_matrix_sync(sum_, &scores[0][0], score_stride, nvcuda::wmma::mem_row_major);
+        nvcuda::wmma::load_matrix_sync(sum_[0], &scores[0][0], score_stride, nvcuda::wmma::mem_row_major);
 #pragma unroll
-        for (int i = 0; i < sum_.num_elements; ++i)
-            head_of_ |= static_cast<unsigned>(sum_.x[i]) << (head_bits * i);
-        nvcuda::wmma::fill_fragment(sum_, 0.0f);
+        for (int i = 0; i < Accumulator::num_elements; ++i)
+            head_of_ |= static_cast<unsigned>(sum_[0].x[i]) << (head_bits * i);
+#pragma unroll
+        for (auto& sum : sum_) nvcuda::wmma::fill_fragment(sum, 0.0f);
     }
 
-    // Unseen tokens in the first and last page were loaded as 0.
-    __device__ void add(const __half (&values)[split_tokens][width + 8], const SplitTokens& split,
-                        const SplitTiles<width>& tiles) {
-        if (column_ >= width) return;
-        const auto* weight = reinterpret_cast<const __half*>(&tiles.score[0][0]);
-        Accumulator part;
-        nvcuda::wmma::fill_fragment(part, 0.0f);
+    // Unseen tokens in the first and last page were loaded as 0. values: the buffers of all parts.
+    __device__ void add(const __half (*values)[split_tokens][Tiles::stride], const SplitTokens& split,
+                        const Tiles& tiles) {
+        if (column_ >= Tiles::columns) return;
+        const auto* weight = reinterpret_cast<const __half*>(&tiles.score[0][0][0]);
+#pragma unroll
+        for (int of_columns = 0; of_columns < Tiles::parts; ++of_columns) {
+            Accumulator part;
+            nvcuda::wmma::fill_fragment(part, 0.0f);
 #pragma unroll 4
-        for (int page = split.first_page; page < split.pages; ++page) {
-            nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, __half, nvcuda::wmma::row_major> ws;
-            nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, 16, 16, 16, __half, nvcuda::wmma::row_major> vs;
-            nvcuda::wmma::load_matrix_sync(ws, weight + page * kv_page_tokens, weight_stride);
-            nvcuda::wmma::load_matrix_sync(vs, &values[page * kv_page_tokens][column_],
-                                           SplitTiles<width>::stride);
-            nvcuda::wmma::mma_sync(part, ws, vs, part);
-        }
+            for (int page = split.first_page; page < split.pages; ++page) {
+                nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, __half, nvcuda::wmma::row_major>
+                    ws;
+                nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, 16, 16, 16, __half, nvcuda::wmma::row_major>
+                    vs;
+                nvcuda::wmma::load_matrix_sync(ws, weight + page * kv_page_tokens, weight_stride);
+                nvcuda::wmma::load_matrix_sync(vs, &values[of_columns][page * kv_page_tokens][column_],
+                                               Tiles::stride);
+                nvcuda::wmma::mma_sync(part, ws, vs, part);
+            }
 #pragma unroll
-        for (int i = 0; i < sum_.num_elements; ++i)
-            sum_.x[i] = join_value(sum_.x[i], part.x[i],
-                                   tiles.factors[head_of_ >> (head_bits * i) & (tile_heads - 1)]);
+            for (int i = 0; i < Accumulator::num_elements; ++i) {
+                float& sum = sum_[of_columns].x[i];
+                sum =
+                    join_value(sum, part.x[i], tiles.factors[head_of_ >> (head_bits * i) & (tile_heads - 1)]);
+            }
+        }
     }
 
-    __device__ void store(float (&results)[tile_heads][score_stride]) const {
-        static_assert(width <= score_stride);
-        if (column_ < width)
-            nvcuda::wmma::store_matrix_sync(&results[0][column_], sum_, score_stride,
-                                            nvcuda::wmma::mem_row_major);
+    __device__ void store(Tiles& tiles) const {
+        static_assert(Tiles::columns <= score_stride);
+        if (column_ >= Tiles::columns) return;
+#pragma unroll
+        for (int of_columns = 0; of_columns < Tiles::parts; ++of_columns)
+            nvcuda::wmma::store_matrix_sync(&tiles.score[of_columns][0][column_], sum_[of_columns],
+                                            score_stride, nvcuda::wmma::mem_row_major);
     }
 
   private:
     static constexpr int head_bits = 4;
     static_assert(tile_heads == 1 << head_bits && head_bits * Accumulator::num_elements <= 32);
 
-    Accumulator sum_;
-    unsigned head_of_ = 0;  // the head of each element of sum_
+    Accumulator sum_[Tiles::parts];
+    unsigned head_of_ = 0;  // the head of each element of a sum
     int column_ = static_cast<int>(threadIdx.x) / 32 * 16;
 };
 
-// Writes the results of a block's heads, or its part of them. results: the sums of values.
+// Writes the results of a block's heads, or its part of them.
 template <int width, KvElement element>
 __device__ inline void write_results(const AttentionArgs& a, const DecodePlace& place,
                                      const SplitTiles<width>& tiles) {
@@ -218,14 +235,14 @@ __device__ inline void write_results(const AttentionArgs& a, const DecodePlace& 
             const int head = place.first_head + h;
             const float divisor = denominator(a, head, tiles.all[h]);
             store_rotated<width>(a, place.row, head,
-                                 [&](int d) { return __fdiv_rn(tiles.score[h][d], divisor); });
+                                 [&](int d) { return __fdiv_rn(tiles.result(h, d), divisor); });
         }
         return;
     }
     for (int i = static_cast<int>(threadIdx.x); i < place.heads * width; i += attention_threads) {
         const int h = i / width, d = i % width, head = place.first_head + h;
         if (d >= a.head_dim) continue;
-        const float result = tiles.score[h][d];
+        const float result = tiles.result(h, d);
         if (only) {
             out_head(a, place.row, head)[d] =
                 limited_half(__fdiv_rn(result, denominator(a, head, tiles.all[h])), a.limit);
