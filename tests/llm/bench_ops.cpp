@@ -35,9 +35,9 @@ void bench_products(Bench& bench, double read_gbs, std::string_view only) {
     const std::vector<int> rows = {1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 160, 192, 256, 384, 512, 1024, 4096};
     for (const WeightFormat format :
          {WeightFormat::Q8_0, WeightFormat::Q5_K, WeightFormat::Q6_K, WeightFormat::Q4_K,
-          WeightFormat::IQ4_XS, WeightFormat::IQ4_NL, WeightFormat::NF4, WeightFormat::Q3_K,
-          WeightFormat::Q2_K, WeightFormat::Q5_1, WeightFormat::IQ3_S, WeightFormat::IQ2_S,
-          WeightFormat::F16}) {
+          WeightFormat::IQ4_XS, WeightFormat::IQ4_NL, WeightFormat::NF4, WeightFormat::UINT4,
+          WeightFormat::F8_E4M3, WeightFormat::Q3_K, WeightFormat::Q2_K, WeightFormat::Q5_1,
+          WeightFormat::IQ3_S, WeightFormat::IQ2_S, WeightFormat::F16}) {
         if (!only.empty() && name(format) != only) continue;
         std::vector<double> pass(rows.size());
         std::string header;

@@ -58,6 +58,9 @@ constexpr struct {
     // A 32-bit scale per 64 weights.
     {WeightFormat::NF4, 4 + 32.0 / 64},
     {WeightFormat::FP4, 4 + 32.0 / 64},
+    {WeightFormat::F8_E4M3, 8 + 32.0 / 64},
+    // A 16-bit scale and a 16-bit zero point per 32 weights.
+    {WeightFormat::UINT4, 4 + 32.0 / 32},
 };
 
 TEST(GpuMemory, CountsBitsPerWeight) {

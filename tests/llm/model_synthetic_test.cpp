@@ -96,7 +96,7 @@ TEST(SyntheticBlocks, OtherFormatsHaveTheGivenDeviation) {
          {WeightFormat::Q5_0, WeightFormat::Q5_1, WeightFormat::IQ4_NL, WeightFormat::IQ4_XS,
           WeightFormat::Q3_K, WeightFormat::Q2_K, WeightFormat::NF4, WeightFormat::FP4, WeightFormat::IQ1_S,
           WeightFormat::IQ2_XXS, WeightFormat::IQ2_XS, WeightFormat::IQ2_S, WeightFormat::IQ3_XXS,
-          WeightFormat::IQ3_S}) {
+          WeightFormat::IQ3_S, WeightFormat::UINT4, WeightFormat::F8_E4M3}) {
         const std::size_t block_count = count / block_size(format);
         std::vector<std::byte> blocks(block_count * block_bytes(format));
         make_blocks(format, tensor_key(1, "t"), 0, block_count, 0.015, blocks.data());

@@ -1,5 +1,5 @@
-// Compares bit for bit with the gguf Python package (data/llm/goldens/make_dequant.py) and with bitsandbytes
-// (make_levels.py).
+// Compares bit for bit with the gguf Python package (data/llm/goldens/make_dequant.py) and with bitsandbytes,
+// AutoAWQ and torch (make_packed_blocks.py).
 #include "llm/ops/dequantize.h"
 
 #include <gtest/gtest.h>

@@ -346,7 +346,8 @@ TEST_P(OpsExpertsTest, RowsDoNotDependOnOtherRows) {
     };
     for (const WeightFormat format :
          {WeightFormat::F16, WeightFormat::Q8_0, WeightFormat::Q4_K, WeightFormat::Q6_K, WeightFormat::IQ3_S,
-          WeightFormat::Q5_1, WeightFormat::MXFP4, WeightFormat::NF4}) {
+          WeightFormat::Q5_1, WeightFormat::MXFP4, WeightFormat::NF4, WeightFormat::UINT4,
+          WeightFormat::F8_E4M3}) {
         SCOPED_TRACE(name(format));
         check(mixture(format, 5, 2, 256, 256));
         check(mixture(format, 40, 4, 256, 256));

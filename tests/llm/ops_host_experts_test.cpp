@@ -108,8 +108,8 @@ TEST_P(OpsHostExpertsTest, AgreeWithExpertsOnTheDevice) {
 TEST_P(OpsHostExpertsTest, StreamedExpertsAreThoseOfTheDevice) {
     for (const WeightFormat format :
          {WeightFormat::MXFP4, WeightFormat::Q4_K, WeightFormat::Q6_K, WeightFormat::Q5_0, WeightFormat::Q4_1,
-          WeightFormat::IQ2_XS, WeightFormat::IQ3_XXS, WeightFormat::NF4, WeightFormat::F16,
-          WeightFormat::BF16}) {
+          WeightFormat::IQ2_XS, WeightFormat::IQ3_XXS, WeightFormat::NF4, WeightFormat::UINT4,
+          WeightFormat::F8_E4M3, WeightFormat::F16, WeightFormat::BF16}) {
         SCOPED_TRACE(std::string(name(format)));
         Mixture m = mixture(format, 24, 3, 256, 512);
         m.down_bias = normals(m.experts * m.hidden);

@@ -85,6 +85,8 @@ TEST_P(OpsMatrixTest, SumsOfTheLargestIntegersDoNotOverflow) {
                                 Largest{WeightFormat::Q6_K, 0, 192, std::byte{0xff}},
                                 Largest{WeightFormat::MXFP4, 1, 17, std::byte{0x77}},
                                 Largest{WeightFormat::Q4_1, 4, 20, std::byte{0xff}},
+                                Largest{WeightFormat::UINT4, 4, 20, std::byte{0xff}},
+                                Largest{WeightFormat::UINT4, 4, 20, std::byte{0x00}},
                                 Largest{WeightFormat::Q5_0, 2, 22, std::byte{0xff}},
                                 Largest{WeightFormat::Q5_1, 4, 24, std::byte{0xff}},
                                 Largest{WeightFormat::Q2_K, 16, 80, std::byte{0xff}},

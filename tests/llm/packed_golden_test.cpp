@@ -47,8 +47,8 @@ class PackedGoldenTest : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Methods, PackedGoldenTest,
                          ::testing::Values("packed_gptq", "packed_gptq_zeros", "packed_gptq_order",
                                            "packed_gptq_8", "packed_awq", "packed_int4", "packed_int4_zeros",
-                                           "packed_int8", "packed_fp8", "packed_fp8_rows", "packed_nf4",
-                                           "packed_nf4_double", "packed_nf4_32", "packed_fp4"),
+                                           "packed_int8", "packed_fp8", "packed_fp8_32", "packed_fp8_rows",
+                                           "packed_nf4", "packed_nf4_double", "packed_nf4_32", "packed_fp4"),
                          [](const auto& name) { return name.param; });
 
 TEST_P(PackedGoldenTest, WeightsAreBitIdenticalToTheirDefinition) {
@@ -175,6 +175,51 @@ TEST(PackedTensors, OtherLevelsBecomeF16) {
         wanted[i] = float_from_half(half_from_float(weight));
     }
     EXPECT_EQ(got, wanted);
+}
+
+// A copy of packed_fp8 with other bytes at the beginning of a part of up_proj.
+template <class T>
+void with_float8_part(const TestFolder& folder, const std::string& part, T value) {
+    const std::string path = golden_folder("packed_fp8") + "/model.safetensors";
+    const MappedFile mapped(path);
+    const SafetensorsFile file(mapped.bytes(), path);
+    std::string content(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
+    std::memcpy(&content[file.tensors().at("model.layers.0.mlp.up_proj." + part).offset], &value,
+                sizeof value);
+    folder.write("model.safetensors", content);
+    std::filesystem::copy_file(golden_folder("packed_fp8") + "/config.json", folder / "config.json");
+}
+
+std::string error_of_float8_part(const std::string& name, const std::string& part, auto value) {
+    const TestFolder folder(name);
+    with_float8_part(folder, part, value);
+    const ModelFiles model(folder.path());
+    const ModelTensor& tensor = model.tensor("blk.0.ffn_up.weight");
+    EXPECT_EQ(tensor.format, WeightFormat::F8_E4M3);
+    try {
+        weights_of(model, tensor, whole(tensor));
+    } catch (const FileError& error) {
+        EXPECT_EQ(error.exit_code(), ExitCode::BadInput);
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(PackedTensors, LargeScalesOfFloat8BecomeF16) {
+    const TestFolder folder("packed_scale");
+    with_float8_part(folder, "weight_scale_inv", 256.0F);
+    const ModelFiles model(folder.path());
+    EXPECT_EQ(model.tensor("blk.0.ffn_up.weight").format, WeightFormat::F16);
+    EXPECT_EQ(model.tensor("blk.0.ffn_gate.weight").format, WeightFormat::F8_E4M3);
+}
+
+TEST(PackedTensors, NamesFloat8ThatIsNoNumber) {
+    const char* const wanted =
+        "mlp.up_proj.weight has scales or weights that are not numbers, or beyond 65504";
+    EXPECT_EQ(missing(wanted, error_of_float8_part("packed_nan", "weight_scale_inv", std::nanf(""))), "");
+    EXPECT_EQ(missing(wanted, error_of_float8_part("packed_code", "weight", std::uint8_t{0x7f})), "");
+    // The largest of the codes times this.
+    EXPECT_EQ(missing(wanted, error_of_float8_part("packed_large", "weight_scale_inv", 200.0F)), "");
 }
 
 TEST(PackedTensors, NamesGroupsOutOfRange) {

@@ -82,6 +82,10 @@ inline std::vector<std::byte> random_blocks(WeightFormat format, std::uint64_t k
                 static_cast<float>(deviation * (1 + static_cast<double>(random() % 256) / 256));
             std::memcpy(block, &scale, sizeof scale);
         }
+        if (format == WeightFormat::UINT4 || format == WeightFormat::F8_E4M3) {
+            make_blocks(format, key, b, 1, deviation, block);
+            continue;
+        }
         if (format == WeightFormat::IQ1_M) {  // the high nibbles of four words have the scale
             const std::uint16_t bits = half_from_float(static_cast<float>(deviation * 0.12));
             for (int i = 0; i < 4; ++i) {
@@ -90,7 +94,8 @@ inline std::vector<std::byte> random_blocks(WeightFormat format, std::uint64_t k
             }
         }
     }
-    if (!places_of_halves(format).empty()) set_halves(format, deviation, bytes);
+    if (format != WeightFormat::UINT4 && !places_of_halves(format).empty())
+        set_halves(format, deviation, bytes);
     return bytes;
 }
 

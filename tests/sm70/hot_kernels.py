@@ -21,7 +21,9 @@ class HotKernel:
 FORMATS = {  # number in WeightFormat, name, bits per weight in memory
     1: ("F16", 16), 3: ("Q8_0", 8.5), 4: ("Q4_0", 4.5), 5: ("Q4_K", 4.5), 6: ("Q5_K", 5.5), 7: ("Q6_K", 6.5625), 10: ("Q5_1", 6),
     11: ("IQ4_NL", 4.5), 12: ("Q2_K", 2.625), 13: ("Q3_K", 3.5625), 14: ("IQ4_XS", 4.3125), 15: ("MXFP4", 4.25), 16: ("IQ1_S", 1.8125),
-    20: ("IQ2_S", 2.5625), 22: ("IQ3_S", 3.5625), 23: ("NF4", 4.5), 24: ("FP4", 4.5)}
+    20: ("IQ2_S", 2.5625), 22: ("IQ3_S", 3.5625), 23: ("NF4", 4.5), 24: ("FP4", 4.5), 25: ("UINT4", 5),
+    26: ("F8_E4M3", 8.5)}
+OF_HALVES = ("F16", "F8_E4M3")  # whose matrix-vector products take x in fp16
 FP64 = ("DADD", "DMUL", "DFMA")
 
 
@@ -42,9 +44,9 @@ def matrix_vector():
     """Weights per instruction: IDP multiplies four quants by the high or the low bytes of four elements of x, FFMA one weight. NF4 and FP4
     have fractions besides, which are multiplied by the high bytes."""
     for number, (name, bits) in FORMATS.items():
-        fused = "true" if number != 1 else "false"
+        fused = "false" if name in OF_HALVES else "true"
         for rows in (1, 4):
-            per, weights = ("FFMA", 1) if number == 1 else ("IDP", 4 / 3 if name in ("NF4", "FP4") else 2)
+            per, weights = ("FFMA", 1) if name in OF_HALVES else ("IDP", 4 / 3 if name in ("NF4", "FP4") else 2)
             kernel = f"matvec<{number}, {rows}, false, {fused if rows == 1 else 'false'}>"
             yield HotKernel(kernel, f"matrix-vector {name}, {rows} row{'s' * (rows > 1)}", (per, "LDG"), per,
                             32 * weights / rows * bits / 8, "GB/s of weights", MEMORY)
@@ -71,7 +73,7 @@ def attention():
     """Each half of a 16 x 16 matrix that a warp loads for its tensor cores goes to two threads (wmma on sm_70)."""
     for element, name, head in ((0, "fp16", 256), (1, "int8", 128 + 4), (2, "int4", 64 + 16)):  # bytes of a head of 128
         # Softmax: 8 rows a warp, 4 a turn. Weights times values: 128 tokens, 16 a turn.
-        yield HotKernel(f"prompt_attention<128, {element}>", f"prefill attention, {name} cache", ("HMMA", "MUFU"), "HMMA", 512e-3,
+        yield HotKernel(f"prompt_attention<128, {element}, false>", f"prefill attention, {name} cache", ("HMMA", "MUFU"), "HMMA", 512e-3,
                         "TFLOP/s", turns={"HMMA": 8, "MUFU": 2}, distinct=0.5)
         # In a turn, a block of 8 warps reads keys and values of 128 tokens of one KV head.
         yield HotKernel(f"decode_splits<128, {element}, false>", f"decode attention, {name} cache", ("HMMA", "LDG", "MUFU"), "turn",

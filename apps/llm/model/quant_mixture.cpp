@@ -108,7 +108,7 @@ WeightFormat wanted_format(QuantMixture mixture, const ModelTensor& tensor, cons
     if (mixture == MXFP4_MOE) return tensor.expert >= 0 ? WeightFormat::MXFP4 : base;
     if (mixture == F16 || mixture == BF16 || mixture == Q8_0) return base;
     const std::string_view tensor_name = tensor.name;
-    if (mixture == NF4) return tensor.layer < 0 ? WeightFormat::F16 : base;
+    if (info(mixture).file_type == kNoFileType) return tensor.layer < 0 ? WeightFormat::F16 : base;
     if (tensor_name == (config.tied_embeddings ? "token_embd.weight" : "output.weight")) {
         if (tensor.columns % block_size(base) != 0) return WeightFormat::Q8_0;
         return is_tiny(mixture) ? WeightFormat::Q5_K : WeightFormat::Q6_K;

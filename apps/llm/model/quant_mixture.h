@@ -38,6 +38,8 @@ enum class QuantMixture {
     IQ2_M,
     IQ3_S,
     NF4,
+    UINT4,
+    F8_E4M3,
 };
 
 // Of mixtures that GGUF files cannot hold.
@@ -50,7 +52,7 @@ struct QuantMixtureInfo {
     std::uint32_t file_type;  // general.file_type in GGUF
 };
 
-inline constexpr std::array<QuantMixtureInfo, 25> kQuantMixtures = {{
+inline constexpr std::array<QuantMixtureInfo, 27> kQuantMixtures = {{
     {QuantMixture::F16, "f16", WeightFormat::F16, 1},
     {QuantMixture::Q8_0, "q8_0", WeightFormat::Q8_0, 7},
     {QuantMixture::Q4_0, "q4_0", WeightFormat::Q4_0, 2},
@@ -76,6 +78,8 @@ inline constexpr std::array<QuantMixtureInfo, 25> kQuantMixtures = {{
     {QuantMixture::IQ2_M, "iq2_m", WeightFormat::IQ2_S, 29},
     {QuantMixture::IQ3_S, "iq3_s", WeightFormat::IQ3_S, 26},
     {QuantMixture::NF4, "nf4", WeightFormat::NF4, kNoFileType},
+    {QuantMixture::UINT4, "uint4", WeightFormat::UINT4, kNoFileType},
+    {QuantMixture::F8_E4M3, "f8_e4m3", WeightFormat::F8_E4M3, kNoFileType},
 }};
 
 constexpr const QuantMixtureInfo& info(QuantMixture mixture) {
@@ -89,16 +93,17 @@ inline constexpr std::array kSyntheticMixtures = {
     info(QuantMixture::Q4_K_M),    info(QuantMixture::Q5_K_M), info(QuantMixture::Q3_K_M),
     info(QuantMixture::Q2_K),      info(QuantMixture::IQ4_NL), info(QuantMixture::IQ4_XS),
     info(QuantMixture::MXFP4_MOE), info(QuantMixture::IQ1_S),  info(QuantMixture::IQ2_XS),
-    info(QuantMixture::IQ2_M),     info(QuantMixture::IQ3_S),  info(QuantMixture::NF4)};
+    info(QuantMixture::IQ2_M),     info(QuantMixture::IQ3_S),  info(QuantMixture::NF4),
+    info(QuantMixture::UINT4),     info(QuantMixture::F8_E4M3)};
 
 // Returns the format of a tensor. Vectors and routers stay in F32. The head is in Q6_K in all mixtures below
-// 8 bits, and in Q5_K in those below 3, whose embeddings are in Q2_K or IQ3_S. NF4 is that of bitsandbytes,
-// which leaves embeddings and the head as they are. The others have tensors in more bits than their base:
-// attn_v, ffn_down and, below 4 bits, attn_output; those of Q4_K_M and Q5_K_M in the first and last eighth of
-// the layers and every third between; those of IQ4_NL and IQ4_XS are ffn_down of the first eighth and, with
-// grouped heads, attn_v in Q5_K. Models of 80 layers with grouped heads have attn_v in Q5_K instead of Q3_K
-// and Q4_K; models with 8 experts have attn_k and attn_v in Q8_0 and attn_output in Q5_K. MXFP4_MOE has
-// experts in MXFP4 and all others in Q8_0. importance: whether an importance matrix guides the
+// 8 bits, and in Q5_K in those below 3, whose embeddings are in Q2_K or IQ3_S. NF4, UINT4 and F8_E4M3 are
+// those of folders, which leave embeddings and the head as they are. The others have tensors in more bits
+// than their base: attn_v, ffn_down and, below 4 bits, attn_output; those of Q4_K_M and Q5_K_M in the first
+// and last eighth of the layers and every third between; those of IQ4_NL and IQ4_XS are ffn_down of the first
+// eighth and, with grouped heads, attn_v in Q5_K. Models of 80 layers with grouped heads have attn_v in Q5_K
+// instead of Q3_K and Q4_K; models with 8 experts have attn_k and attn_v in Q8_0 and attn_output in Q5_K.
+// MXFP4_MOE has experts in MXFP4 and all others in Q8_0. importance: whether an importance matrix guides the
 // quantization. Rows that are not whole blocks of that format get one with smaller blocks: Q4_0 for Q2_K and
 // Q3_K (llama.cpp: IQ4_NL, of the same size), IQ4_NL for IQ1 to IQ4_XS, Q5_0 for Q4_K, Q5_1 for Q5_K, Q8_0
 // for Q6_K and, if these do not fit either, F16.

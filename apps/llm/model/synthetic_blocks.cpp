@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "llm/model/code_levels.h"
+#include "llm/model/float8.h"
 
 namespace voltpile::llm {
 namespace {
@@ -255,6 +256,34 @@ void make_levels(const Generator& generator, WeightFormat format, const CodeLeve
     });
 }
 
+// d, z from 1 to 16, 16 bytes of nibbles: d times the sum of two uniform numbers, of 16 values each
+void make_uint4(const Generator& generator, double deviation) {
+    const std::uint16_t d = half_bits(deviation / std::sqrt((16 * 16 - 1) / 6.0 + 1));
+    generator.each(block_bytes(WeightFormat::UINT4), [d](const auto& random, std::byte* out) {
+        put(out, static_cast<std::uint16_t>(d | (random(0) & 1) << 15));
+        put(out + 2, half_bits(static_cast<double>(1 + (random(0) >> 1) % 16)));
+        fill(random, 1, out + 4, 16);
+    });
+}
+
+// d fp32 with a random sign, 64 codes, none of them NaN
+void make_float8(const Generator& generator, double deviation) {
+    double squares = 0;
+    for (int code = 0; code < 256; ++code) {
+        const auto bits =
+            static_cast<std::uint8_t>(is_float8_nan(static_cast<std::uint8_t>(code)) ? code - 1 : code);
+        squares += std::pow(float_from_float8(bits), 2) / 256;
+    }
+    const auto d = static_cast<float>(deviation / std::sqrt(squares));
+    generator.each(block_bytes(WeightFormat::F8_E4M3), [d](const auto& random, std::byte* out) {
+        const float scale = (random(8) & 1) != 0 ? -d : d;
+        std::memcpy(out, &scale, sizeof scale);
+        fill(random, 0, out + 4, 64);
+        for (std::byte* code = out + 4; code < out + 68; ++code)
+            if (is_float8_nan(static_cast<std::uint8_t>(*code))) *code ^= std::byte{1};
+    });
+}
+
 // Blocks of d, random bits, and scales in the upper half of their range: `masks` sets their highest bit in
 // every `stride` bytes from `scales` to the end of the block.
 struct CodebookLayout {
@@ -327,6 +356,10 @@ void make_blocks(WeightFormat format, std::uint64_t key, std::uint64_t first_blo
             return make_levels(generator, format, nf4_levels, deviation);
         case WeightFormat::FP4:
             return make_levels(generator, format, fp4_levels, deviation);
+        case WeightFormat::UINT4:
+            return make_uint4(generator, deviation);
+        case WeightFormat::F8_E4M3:
+            return make_float8(generator, deviation);
         default:
             break;
     }

@@ -1,7 +1,7 @@
 // The list of the storage formats of weights, with names and numbers as in GGUF; NF4 and FP4 are those of
-// bitsandbytes. Whatever differs between formats without being code is here and nowhere else.
-// docs/add_a_model.md says how to add a format. Sources of GPU kernels include this header, so it stays
-// small; weight_format.h has the functions.
+// bitsandbytes, UINT4 has the integers and zero points of GPTQ and AWQ, F8_E4M3 is FP8. Whatever differs
+// between formats without being code is here and nowhere else. docs/add_a_model.md says how to add a format.
+// Sources of GPU kernels include this header, so it stays small; weight_format.h has the functions.
 #pragma once
 
 #include <array>
@@ -37,7 +37,9 @@ enum class WeightFormat {
     IQ3_XXS,
     IQ3_S,
     NF4,
-    FP4
+    FP4,
+    UINT4,
+    F8_E4M3
 };
 
 // Bytes of a row's planes in GPU memory (ops/cuda/matrix.h): of 32 weights, and in `super` of 256.
@@ -63,9 +65,17 @@ struct OnGpu {
     // Rows of x above which cuBLAS is faster than tiles (measured).
     int most_kernel_rows = 0;
     TileLoads tile_loads = TileLoads::Direct;
+    // Whether matrix-vector products take x in fp16, and not in fixed point: weights that are
+    // not integers.
+    bool takes_halves = false;
 };
 constexpr OnGpu with_kernels(UnitBytes unit, int most_kernel_rows, TileLoads tile_loads = TileLoads::Direct) {
     return {OnGpu::Kernels::Own, WeightFormat::F16, unit, most_kernel_rows, tile_loads};
+}
+constexpr OnGpu with_kernels_of_halves(UnitBytes unit, int most_kernel_rows) {
+    OnGpu gpu = with_kernels(unit, most_kernel_rows);
+    gpu.takes_halves = true;
+    return gpu;
 }
 constexpr OnGpu with_kernels_of(WeightFormat other) {
     return {OnGpu::Kernels::Shared, other};
@@ -88,7 +98,7 @@ inline constexpr auto kWeightFormats = [] {
     using enum TileLoads;
     return std::array{
         WeightFormatInfo{F32, "F32", 0, 1, 4, converted_to(F16)},
-        WeightFormatInfo{F16, "F16", 1, 1, 2, with_kernels({64}, 4)},
+        WeightFormatInfo{F16, "F16", 1, 1, 2, with_kernels_of_halves({64}, 4)},
         WeightFormatInfo{BF16, "BF16", 30, 1, 2, converted_to(F16)},
         WeightFormatInfo{Q8_0, "Q8_0", 8, 32, 34, with_kernels({32, 0, 2}, 320)},
         WeightFormatInfo{Q4_0, "Q4_0", 2, 32, 18, with_kernels({16, 0, 2}, 320)},
@@ -112,6 +122,8 @@ inline constexpr auto kWeightFormats = [] {
         WeightFormatInfo{IQ3_S, "IQ3_S", 21, 256, 110, with_kernels({8, 4, 2, 2}, 192, Staged)},
         WeightFormatInfo{NF4, "NF4", std::nullopt, 64, 36, with_kernels({16, 0, 2}, 192)},
         WeightFormatInfo{FP4, "FP4", std::nullopt, 64, 36, with_kernels({16, 0, 2}, 192)},
+        WeightFormatInfo{UINT4, "UINT4", std::nullopt, 32, 20, with_kernels({16, 0, 4}, 192)},
+        WeightFormatInfo{F8_E4M3, "F8_E4M3", std::nullopt, 64, 68, with_kernels_of_halves({32, 0, 2}, 192)},
     };
 }();
 static_assert([] {
@@ -122,6 +134,9 @@ static_assert([] {
 
 constexpr const WeightFormatInfo& info(WeightFormat format) {
     return kWeightFormats[static_cast<std::size_t>(format)];
+}
+constexpr bool takes_halves(WeightFormat format) {
+    return info(format).gpu.takes_halves;
 }
 // Returns the format in which GPUs hold the weights.
 constexpr WeightFormat gpu_format(WeightFormat format) {

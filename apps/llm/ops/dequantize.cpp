@@ -7,6 +7,7 @@
 
 #include "base/half.h"
 #include "llm/model/code_levels.h"
+#include "llm/model/float8.h"
 #include "llm/ops/codebooks/codebook_block.h"
 #include "llm/ops/codebooks/iq4_values.h"
 
@@ -157,6 +158,20 @@ void dequantize_block<WeightFormat::NF4>(const std::uint8_t* block, float* out) 
 template <>
 void dequantize_block<WeightFormat::FP4>(const std::uint8_t* block, float* out) {
     level_block(fp4_levels, block, out);
+}
+
+// Block: d, z fp16, q 4 bits as in Q4_0. w = d * (q - z)
+template <>
+void dequantize_block<WeightFormat::UINT4>(const std::uint8_t* block, float* out) {
+    const float d = half_at(block), z = half_at(block + 2);
+    for (int i = 0; i < 32; ++i) out[i] = d * (static_cast<float>(nibble(block + 4, i)) - z);
+}
+
+// Block: d fp32, 64 floats of 8 bits. w = d * float8
+template <>
+void dequantize_block<WeightFormat::F8_E4M3>(const std::uint8_t* block, float* out) {
+    const auto d = read<float>(block);
+    for (int i = 0; i < 64; ++i) out[i] = d * float_from_float8(block[4 + i]);
 }
 
 // Weight i of quarter j of a half has bits 2j and 2j + 1 of byte i of the half's 32 bytes.

@@ -1,7 +1,8 @@
 // Dequantizes weights to fp32. This is the reference: every kernel must see exactly these values.
 //
 // dequantize.cpp and codebooks/codebook_block.h have the layouts of blocks, from ggml's quantization formats.
-// Those of NF4 and FP4 are Voltpile's own; their weights are bit-identical to those of bitsandbytes in fp32.
+// Those of NF4, FP4, UINT4 and F8_E4M3 are Voltpile's own; their weights are bit-identical to those of
+// bitsandbytes, AutoAWQ and torch in fp32.
 #pragma once
 
 #include <array>

@@ -146,19 +146,20 @@ NF4 = BITSANDBYTES | {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant":
 # name -> how it is packed, the keys of quantization_config, and the format in which the program has the weights
 MODELS = {
     "packed_gptq": (gptq, GPTQ, "Q4_0"),
-    "packed_gptq_zeros": (gptq, GPTQ | {"sym": False, "checkpoint_format": "gptq_v2"}, "Q8_0"),
+    "packed_gptq_zeros": (gptq, GPTQ | {"sym": False, "checkpoint_format": "gptq_v2"}, "UINT4"),
     "packed_gptq_order": (gptq, GPTQ | {"desc_act": True, "sym": False}, "F16"),
     "packed_gptq_8": (gptq, GPTQ | {"bits": 8, "group_size": -1}, "Q8_0"),
-    "packed_awq": (awq, {"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemm", "zero_point": True}, "Q8_0"),
+    "packed_awq": (awq, {"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemm", "zero_point": True}, "UINT4"),
     "packed_int4": (packed_integers, compressed("pack-quantized", num_bits=4, group_size=32, strategy="group"), "Q4_0"),
-    "packed_int4_zeros": (packed_integers, compressed("pack-quantized", num_bits=4, group_size=32, strategy="group", symmetric=False), "Q8_0"),
+    "packed_int4_zeros": (packed_integers, compressed("pack-quantized", num_bits=4, group_size=32, strategy="group", symmetric=False), "UINT4"),
     "packed_int8": (int8, compressed("int-quantized", num_bits=8), "Q8_0"),
-    "packed_fp8": (float8, {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [32, 32]}, "F16"),
+    "packed_fp8": (float8, {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [128, 128]}, "F8_E4M3"),
+    "packed_fp8_32": (float8, {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [32, 32]}, "F16"),
     "packed_nf4": (bitsandbytes, NF4, "NF4"),
     "packed_nf4_double": (bitsandbytes, NF4 | {"bnb_4bit_use_double_quant": True}, "NF4"),
     "packed_nf4_32": (partial(bitsandbytes, blocksize=32), NF4, "F16"),
     "packed_fp4": (partial(bitsandbytes, blocksize=128), NF4 | {"bnb_4bit_quant_type": "fp4"}, "FP4"),
-    "packed_fp8_rows": (float8, compressed("float-quantized", num_bits=8, type="float"), "F16"),
+    "packed_fp8_rows": (float8, compressed("float-quantized", num_bits=8, type="float"), "F8_E4M3"),
 }
 
 
@@ -171,7 +172,7 @@ def fnv(weights):
 
 def make(name, out):
     method, settings, form = MODELS[name]
-    config = WIDER if form in ("NF4", "FP4") else CONFIG
+    config = WIDER if form in ("NF4", "FP4", "F8_E4M3") else CONFIG
     skeleton = make_goldens.AutoModelForCausalLM.from_config(make_goldens.AutoConfig.for_model(**config))
     shapes = {k: tuple(p.shape) for k, p in skeleton.named_parameters()}
     for seed in range(1000):

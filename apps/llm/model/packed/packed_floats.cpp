@@ -1,32 +1,22 @@
-// Matrices of floating-point numbers of 8 bits (FP8). They convert to F16.
+// Matrices of floating-point numbers of 8 bits (FP8). They convert to F8_E4M3, or to F16 if scales change
+// within 64 weights of a row or exceed 255.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "llm/model/byte_cursor.h"
+#include "llm/model/float8.h"
 #include "llm/model/packed/packed_format.h"
 #include "llm/model/packed/quantization_keys.h"
 
 namespace voltpile::llm {
 namespace {
-
-std::array<float, 256> float8_values() {
-    std::array<float, 256> values{};
-    for (unsigned code = 0; code < 256; ++code) {
-        const int exponent = static_cast<int>(code >> 3 & 15), mantissa = static_cast<int>(code & 7);
-        const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -9)
-                                              : std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
-        values[code] = code & 0x80 ? -magnitude : magnitude;
-    }
-    values[0x7f] = values[0xff] = std::numeric_limits<float>::quiet_NaN();
-    return values;
-}
 
 struct Blocks {
     std::uint64_t rows;  // of weights that share a scale
@@ -34,10 +24,24 @@ struct Blocks {
     std::uint64_t across;  // scales in a row of them
 };
 
+constexpr std::size_t kFloatBlock = block_size(WeightFormat::F8_E4M3);
+// GPUs have 2^8 times the scale in fp16.
+constexpr float kMostScale = 255;
+
+WeightFormat format_of(const PackedShape& shape, const FloatArray& scales, std::uint64_t count,
+                       const Blocks& blocks) {
+    if (shape.columns % kFloatBlock != 0 || (blocks.across > 1 && blocks.columns % kFloatBlock != 0))
+        return WeightFormat::F16;
+    for (std::uint64_t i = 0; i < count; ++i)
+        if (std::abs(scales.at(i)) > kMostScale) return WeightFormat::F16;
+    return WeightFormat::F8_E4M3;
+}
+
 class PackedFloat8 final : public PackedMatrix {
   public:
-    PackedFloat8(PackedShape shape, const StoredTensor& codes, const StoredTensor& scales, Blocks blocks)
-        : PackedMatrix(std::move(shape), WeightFormat::F16),
+    PackedFloat8(const PackedShape& shape, const StoredTensor& codes, const StoredTensor& scales,
+                 Blocks blocks)
+        : PackedMatrix(shape, format_of(shape, floats(scales), scales.rows * scales.columns, blocks)),
           codes_(bytes(codes)),
           scale_bytes_(bytes(scales)),
           scales_(floats(scales)),
@@ -47,31 +51,52 @@ class PackedFloat8 final : public PackedMatrix {
 
   private:
     bool convert(const TensorSlice& tile, std::byte* out) const override {
+        const std::size_t width = block_size(format()) == 1 ? blocks_.columns : kFloatBlock;
         bool fits = true;
         for (std::size_t r = tile.row_begin; r < tile.row_end; ++r) {
-            float scale = 0;
-            for (std::size_t c = tile.column_begin; c < tile.column_end; ++c, out += sizeof(std::uint16_t)) {
-                if (c == tile.column_begin || c % blocks_.columns == 0)
-                    scale = scales_.at(r / blocks_.rows * blocks_.across + c / blocks_.columns);
-                const float value = values_[static_cast<std::size_t>(codes_[r * columns() + c])];
-                const std::uint16_t half = half_from_float(value * scale);
-                std::memcpy(out, &half, sizeof half);
-                fits = fits && (half & 0x7c00) != 0x7c00;
+            for (std::size_t c = tile.column_begin; c < tile.column_end;) {
+                const std::size_t end = std::min(c - c % width + width, tile.column_end);
+                const float scale = scales_.at(r / blocks_.rows * blocks_.across + c / blocks_.columns);
+                const auto codes = codes_.subspan(r * columns() + c, end - c);
+                fits = (format() == WeightFormat::F16 ? put_halves(codes, scale, out)
+                                                      : put_block(codes, scale, out)) &&
+                       fits;
+                out += row_bytes(format(), end - c);
+                c = end;
             }
         }
         return fits;
     }
 
+    // Both return whether all weights are numbers that fp16 holds.
+    static bool put_halves(std::span<const std::byte> codes, float scale, std::byte* out) {
+        bool fits = true;
+        for (const std::byte code : codes) {
+            const auto bits = static_cast<std::uint8_t>(code);
+            const std::uint16_t half = half_from_float(float_from_float8(bits) * scale);
+            std::memcpy(out, &half, sizeof half);
+            out += sizeof half;
+            fits = fits && is_finite_half(half) && !is_float8_nan(bits);
+        }
+        return fits;
+    }
+    static bool put_block(std::span<const std::byte> codes, float scale, std::byte* out) {
+        std::memcpy(out, &scale, sizeof scale);
+        std::ranges::copy(codes, out + sizeof scale);
+        return std::ranges::none_of(codes, [&](std::byte code) {
+            const auto bits = static_cast<std::uint8_t>(code);
+            return is_float8_nan(bits) || !is_finite_half(half_from_float(float_from_float8(bits) * scale));
+        });
+    }
+
     std::span<const std::byte> codes_, scale_bytes_;
     FloatArray scales_;
     Blocks blocks_;
-    std::array<float, 256> values_ = float8_values();
 };
 
-// weight float8 E4M3[rows][columns] (1 sign bit, 4 of exponent with bias 7, 3 of mantissa; no infinities),
-// and as fp32, fp16 or bf16 weight_scale_inv or weight_scale: one, one for each row, or one for each block of
-// config.json's size. A weight is the product, rounded to fp16. Source: "FP8 Formats for Deep Learning"
-// (arXiv:2209.05433), compressed-tensors.
+// weight float8 E4M3[rows][columns] (float8.h), and as fp32, fp16 or bf16 weight_scale_inv or weight_scale:
+// one, one for each row, or one for each block of config.json's size. A weight is the product, rounded to
+// fp32, or to fp16 if it becomes F16. Source: compressed-tensors.
 std::unique_ptr<PackedMatrix> float8_matrix(const PackedParts& parts, const Quantization& quantization) {
     const StoredTensor& codes = parts.need("weight", StoredType::Float8);
     const char* suffix = parts.find("weight_scale_inv") != nullptr ? "weight_scale_inv" : "weight_scale";

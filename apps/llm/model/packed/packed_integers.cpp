@@ -28,7 +28,7 @@ WeightFormat format_of(const PackedShape& shape, const IntegerParts& parts) {
                         (parts.groups == 1 || parts.group % kBlock == 0);
     if (!blocks) return WeightFormat::F16;
     const bool middle = has_middle_zeros(parts, shape.rows);
-    if (parts.q.bits == 4) return middle ? WeightFormat::Q4_0 : WeightFormat::Q8_0;
+    if (parts.q.bits == 4) return middle ? WeightFormat::Q4_0 : WeightFormat::UINT4;
     return middle ? WeightFormat::Q8_0 : WeightFormat::F16;
 }
 
@@ -38,16 +38,22 @@ std::uint64_t scale_index(const IntegerParts& parts, std::uint64_t rows, std::ui
     return parts.scales_by_group ? group * rows + row : row * parts.groups + group;
 }
 
-// Writes blocks of 32 integers q - zero.
-bool put_block(WeightFormat format, const std::int16_t* values, float scale, std::byte* out) {
-    const std::uint16_t half = half_from_float(scale);
+std::byte* put_half(float value, std::byte* out) {
+    const std::uint16_t half = half_from_float(value);
     std::memcpy(out, &half, sizeof half);
-    out += sizeof half;
-    for (std::size_t i = 0; i < kBlock && format == WeightFormat::Q8_0; ++i)
-        out[i] = static_cast<std::byte>(values[i]);
-    for (std::size_t i = 0; i < kBlock / 2 && format == WeightFormat::Q4_0; ++i)
-        out[i] = static_cast<std::byte>((values[i] + 8) | (values[i + kBlock / 2] + 8) << 4);
-    return is_finite_half(half);
+    return out + sizeof half;
+}
+
+// Writes blocks of 32 integers. values: q - zero.
+bool put_block(WeightFormat format, const std::int16_t* values, int zero, float scale, std::byte* out) {
+    out = put_half(scale, out);
+    if (format == WeightFormat::UINT4) out = put_half(static_cast<float>(zero), out);
+    if (format == WeightFormat::Q8_0)
+        for (std::size_t i = 0; i < kBlock; ++i) out[i] = static_cast<std::byte>(values[i]);
+    else
+        for (std::size_t i = 0; i < kBlock / 2; ++i)
+            out[i] = static_cast<std::byte>((values[i] + zero) | (values[i + kBlock / 2] + zero) << 4);
+    return is_finite_half(half_from_float(scale));
 }
 
 }  // namespace
@@ -85,7 +91,7 @@ bool PackedIntegers::convert(const TensorSlice& tile, std::byte* out) const {
             std::byte* to = out + r * stride + row_bytes(format(), begin - tile.column_begin);
             const std::int16_t* of_row = values.data() + r * kBlock;
             if (format() != WeightFormat::F16) {
-                fits = put_block(format(), of_row, scales[r * kBlock], to) && fits;
+                fits = put_block(format(), of_row, zero[r], scales[r * kBlock], to) && fits;
                 continue;
             }
             for (std::size_t k = 0; k < width; ++k) {

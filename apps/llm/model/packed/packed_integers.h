@@ -26,8 +26,8 @@ struct IntegerParts {
     std::vector<std::span<const std::byte>> bytes;  // of all these in the file
 };
 
-// Converts to Q4_0 (4 bits, zero points 8) or Q8_0 (q - zero within -128 to 127) if a block of 32 columns has
-// one scale, which becomes F16; otherwise to F16.
+// Converts to Q4_0 (4 bits, zero points 8), UINT4 (4 bits, others) or Q8_0 (8 bits, zero points 128) if a
+// block of 32 columns has one scale, which becomes F16; otherwise to F16.
 class PackedIntegers final : public PackedMatrix {
   public:
     PackedIntegers(PackedShape shape, IntegerParts parts);

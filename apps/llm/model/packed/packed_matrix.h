@@ -29,7 +29,8 @@ class PackedMatrix {
     WeightFormat format() const { return format_; }  // to which it converts
 
     // Writes a slice in format(), row after row without gaps, on several threads. The slice is in the matrix
-    // and cuts no block. Thread-safe. Throws FileError for scales or weights that F16 cannot hold.
+    // and cuts no block. Thread-safe. Throws FileError for scales or weights that are
+    // not numbers, or that F16 cannot hold.
     void read(const TensorSlice& slice, std::byte* out) const;
 
     // Returns the bytes in the file: weights, scales...
@@ -40,7 +41,8 @@ class PackedMatrix {
 
     PackedMatrix(PackedShape shape, WeightFormat format);
 
-    // Writes at most kTileRows rows. Returns false if a number is not finite in F16. Does not throw.
+    // Writes at most kTileRows rows. Returns false if a scale or weight is not finite in F16. Does not
+    // throw.
     virtual bool convert(const TensorSlice& tile, std::byte* out) const = 0;
 
   private:

@@ -59,6 +59,17 @@ struct Step<WeightFormat::Q4_1> {
 };
 
 template <>
+struct Step<WeightFormat::UINT4> {
+    static constexpr int parts = 1, bytes = 20;
+    Bytes block;
+    Lanes d, z;
+    VOLTPILE_INLINE explicit Step(Bytes at) : block(at), d(half_at(at)), z(half_at(at + 2)) {}
+    VOLTPILE_INLINE Lanes load(int, int v) const {
+        return (to_float(load_nibbles(block + 4, v * lane_count)) - z) * d;
+    }
+};
+
+template <>
 struct Step<WeightFormat::Q5_0> {
     static constexpr int parts = 1, bytes = 22;
     Bytes block;

@@ -1,5 +1,5 @@
-// Steps (formats.h) of the formats with blocks of 64 weights, whose codes are looked up in a table of fp32
-// numbers.
+// Steps (formats.h) of the formats with blocks of 64 weights: codes that are looked up in a table of fp32
+// numbers, and floats of 8 bits.
 #pragma once
 
 #include "llm/model/code_levels.h"
@@ -53,6 +53,17 @@ template <>
 struct Step<WeightFormat::FP4> : LevelStep {
     VOLTPILE_INLINE explicit Step(Bytes at) : LevelStep(at) {}
     VOLTPILE_INLINE Lanes load(int part, int v) const { return LevelStep::load(fp4_levels, part, v); }
+};
+
+template <>
+struct Step<WeightFormat::F8_E4M3> {
+    static constexpr int parts = 2, bytes = 68;
+    Bytes block;
+    Lanes d;
+    VOLTPILE_INLINE explicit Step(Bytes at) : block(at), d(256 * float_at(at)) {}
+    VOLTPILE_INLINE Lanes load(int part, int v) const {
+        return load_float8(block + 4 + 32 * part + v * lane_count) * d;
+    }
 };
 
 }  // namespace VOLTPILE_TARGET

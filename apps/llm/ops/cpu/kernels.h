@@ -48,7 +48,8 @@ inline constexpr std::array kIntegerProductFormats = {
     WeightFormat::Q6_K,   WeightFormat::Q4_1,  WeightFormat::Q5_0,    WeightFormat::Q5_1,
     WeightFormat::IQ4_NL, WeightFormat::Q2_K,  WeightFormat::Q3_K,    WeightFormat::IQ4_XS,
     WeightFormat::MXFP4,  WeightFormat::IQ1_S, WeightFormat::IQ1_M,   WeightFormat::IQ2_XXS,
-    WeightFormat::IQ2_XS, WeightFormat::IQ2_S, WeightFormat::IQ3_XXS, WeightFormat::IQ3_S};
+    WeightFormat::IQ2_XS, WeightFormat::IQ2_S, WeightFormat::IQ3_XXS, WeightFormat::IQ3_S,
+    WeightFormat::UINT4};
 constexpr bool has_integer_product(WeightFormat format) {
     for (const WeightFormat each : kIntegerProductFormats)
         if (each == format) return true;

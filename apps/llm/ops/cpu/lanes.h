@@ -41,6 +41,13 @@ VOLTPILE_INLINE void store_halves(std::uint16_t* to, Lanes lanes) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
                         _mm512_cvtps_ph(lanes.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
+// Floats of 8 bits (model/float8.h), divided by 256.
+VOLTPILE_INLINE Lanes load_float8(const std::uint8_t* from) {
+    const __m256i bytes = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+    const __m256i halves =
+        _mm256_and_si256(_mm256_slli_epi16(bytes, 7), _mm256_set1_epi16(static_cast<std::int16_t>(0xbf80)));
+    return _mm512_cvtph_ps(halves);
+}
 #elif defined(__AVX2__)
 VOLTPILE_INLINE IntLanes load_bytes(const std::uint8_t* from) {
     return (IntLanes::Numbers)_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
@@ -57,6 +64,12 @@ VOLTPILE_INLINE Lanes load_halves(const void* from) {
 VOLTPILE_INLINE void store_halves(std::uint16_t* to, Lanes lanes) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
                      _mm256_cvtps_ph(lanes.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+VOLTPILE_INLINE Lanes load_float8(const std::uint8_t* from) {
+    const __m128i bytes = _mm_cvtepi8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
+    const __m128i halves =
+        _mm_and_si128(_mm_slli_epi16(bytes, 7), _mm_set1_epi16(static_cast<std::int16_t>(0xbf80)));
+    return _mm256_cvtph_ps(halves);
 }
 #else
 // Consecutive integers, each widened to a lane.
@@ -78,6 +91,10 @@ VOLTPILE_INLINE IntLanes load_shorts(const std::uint8_t* from) {
 }
 VOLTPILE_INLINE Lanes load_halves(const void* from) {
     return float_from_half_bits(load_shorts(static_cast<const std::uint8_t*>(from)));
+}
+VOLTPILE_INLINE Lanes load_float8(const std::uint8_t* from) {
+    const IntLanes bytes = load_bytes(from);
+    return float_from_half_bits((bytes & 0x80) << 8 | (bytes & 0x7f) << 7);
 }
 VOLTPILE_INLINE void store_halves(std::uint16_t* to, Lanes lanes) {
     for (int i = 0; i < lane_count; ++i) to[i] = half_from_float(lanes.lane(i));

@@ -61,6 +61,22 @@ struct Unpack<WeightFormat::Q4_1> {
     }
 };
 
+// A zero point of z counts as a minimum of -d z, which is exact in fp32 up to a z of 2^13.
+template <>
+struct Unpack<WeightFormat::UINT4> {
+    static constexpr int bytes = 20, blocks = 1, group = 32, min_group = 32, largest = 15;
+    static constexpr bool is_signed = false;
+    template <class Sink>
+    static VOLTPILE_INLINE void unpack(const StripBlock& block, Sink& sink) {
+        const IntLanes both = block.load(0);
+        const Lanes scale = half_of(both, 0);
+        sink.scale(0, scale);
+        sink.min(0, Lanes(0) - scale * half_of(both, 1));
+        unpack_nibbles(block, 4, 0, sink, [](int, IntLanes q) { return q; });
+        sink.done(0, 1);
+    }
+};
+
 template <>
 struct Unpack<WeightFormat::Q5_0> {
     static constexpr int bytes = 22, blocks = 1, group = 32, min_group = 0, largest = 31;

@@ -126,7 +126,8 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
     // The gated product lets others begin when the routing is complete. So the other product, which comes
     // after it, knows its experts at once, and brings the first weights while the gated product still runs.
     const bool chooses = gated && begins_early && args.choice.logits != nullptr;
-    const std::int64_t x_bytes = format == WeightFormat::F16 ? columns * 2 : quantized_row_bytes(columns);
+    constexpr bool half = x_is_halves<format>;
+    const std::int64_t x_bytes = half ? columns * 2 : quantized_row_bytes(columns);
     // Quantizes x to shared memory, complete behind a barrier. The warps from first_warp on call it.
     const auto quantize = [&](int first_warp) {
         const int halves = columns / 16, all = halves * args.rows * (gated ? 1 : routing.used);
@@ -220,7 +221,7 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
     }
     if constexpr (!gated) wait_for_earlier_kernels();
 
-    const auto* x = static_cast<const std::uint8_t*>(format == WeightFormat::F16 ? args.x : args.scratch);
+    const auto* x = static_cast<const std::uint8_t*>(half ? args.x : args.scratch);
     if (fused) {
         if (!chooses) {
             quantize(0);
@@ -320,7 +321,7 @@ __global__ void __launch_bounds__(matvec_threads, matvec_blocks_per_multiprocess
 
 template <WeightFormat format>
 void launch_expert_matvec_of(const ExpertArgs& args, int blocks, const Stream& stream) {
-    constexpr bool quantized = format != WeightFormat::F16;
+    constexpr bool quantized = !x_is_halves<format>;
     const int columns = args.matrix[0].first.columns;
     const int x_rows = args.gated ? args.rows : args.rows * args.routing.used;
     const auto shared = static_cast<std::size_t>(x_rows * quantized_row_bytes(columns));

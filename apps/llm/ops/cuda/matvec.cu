@@ -59,7 +59,7 @@ bool norms_in_product(WeightFormat format, int rows, int columns) {
     if (rows > matvec_rows || columns % 32 != 0 || 2 * columns > matvec_shared_bytes) return false;
     // Wider rows take longer in every block than in a kernel of their own (measured).
     if (rows == 1) return columns <= 6144;
-    return format != WeightFormat::F16;
+    return !takes_halves(format);
 }
 
 int matvec_split(const MatmulArgs& args, int multiprocessors) {

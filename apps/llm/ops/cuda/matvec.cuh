@@ -153,7 +153,7 @@ __device__ __forceinline__ void run_matvec(const MatmulArgs& args, int block, in
 
     const std::uint8_t* x = static_cast<const std::uint8_t*>(args.x);
     if constexpr (fused) {
-        constexpr bool half = format == WeightFormat::F16;
+        constexpr bool half = x_is_halves<format>;
         const auto* halves = static_cast<const __half*>(args.x);
         if (args.norm.x != nullptr) {
             __shared__ float sums[32];
@@ -177,7 +177,7 @@ __device__ __forceinline__ void run_matvec(const MatmulArgs& args, int block, in
         x = shared_x;
     } else {
         wait_for_x();
-        if (format != WeightFormat::F16) x = args.scratch;
+        if constexpr (!x_is_halves<format>) x = args.scratch;
     }
 
     float sum[values] = {};
@@ -273,7 +273,7 @@ void launch_matvec_kernel(void (*kernel)(Parameters...), int blocks, std::int64_
 
 template <WeightFormat format, int R>
 void launch_matvec_rows(const MatmulArgs& args, int blocks, const Stream& stream) {
-    constexpr bool can_fuse = R == 1, half = format == WeightFormat::F16;
+    constexpr bool can_fuse = R == 1, half = x_is_halves<format>;
     if (can_fuse && prepares_row<format>(args)) {
         launch_matvec_kernel(
             args.gated ? matvec<format, R, true, can_fuse> : matvec<format, R, false, can_fuse>, blocks,

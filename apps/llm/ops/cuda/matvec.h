@@ -11,6 +11,10 @@ namespace voltpile::llm {
 
 constexpr int matvec_threads = 32 * matvec_warps;
 
+// Whether products take x in fp16; otherwise they take it as fixed point.
+template <WeightFormat format>
+constexpr bool x_is_halves = takes_halves(format);
+
 // Writes x, with args.norm if there is one, as fixed point (quantize.cuh) to args.scratch: padded_rows rows.
 void launch_quantize(const MatmulArgs& args, int padded_rows, const Stream& stream);
 
@@ -20,7 +24,7 @@ template <WeightFormat format>
 std::int64_t prepared_bytes(const MatmulArgs& args) {
     const int columns = args.matrix[0].columns;
     const std::int64_t halves = std::int64_t{2} * columns;
-    if (format == WeightFormat::F16) return halves;
+    if (x_is_halves<format>) return halves;
     return quantized_row_bytes(columns) + (args.norm.x != nullptr ? halves : 0);
 }
 // prepares_x() of one row. On GPUs whose kernels begin early, the normed numbers may take more shared memory.
@@ -28,7 +32,7 @@ template <WeightFormat format>
 bool prepares_row(const MatmulArgs& args) {
     constexpr std::int64_t room = matvec_shared_bytes - grid_bytes<format>;
     const std::int64_t bytes = prepared_bytes<format>(args);
-    if (format == WeightFormat::F16) return bytes <= room && args.norm.x != nullptr;
+    if (x_is_halves<format>) return bytes <= room && args.norm.x != nullptr;
     return bytes <= (device_launches_early() ? 2 * room : room) &&
            quantized_row_bytes(args.matrix[0].columns) <= room;
 }

@@ -25,13 +25,15 @@ const void* padded_columns(HiddenRows x, int columns, std::span<std::uint8_t> sc
                            const Stream& stream);
 
 // On compute capability 9.0, tensor cores multiply more rows than these with so many weights of fewer than 8
-// bits: matrix-vector products need more time for instructions than for memory (measured).
+// bits, or of floats of 8 bits: matrix-vector products need more time for instructions than for memory
+// (measured).
 constexpr int matvec_rows_if_large = 2;
 constexpr bool has_fewer_than_8_bits(WeightFormat format) {
     return block_bytes(format) < block_size(format);
 }
 constexpr bool is_large(WeightFormat format, std::int64_t weights) {
-    return weights >= std::int64_t{1} << 25 && has_fewer_than_8_bits(format);
+    return weights >= std::int64_t{1} << 25 &&
+           (has_fewer_than_8_bits(format) || format == WeightFormat::F8_E4M3);
 }
 
 class CudaProduct {
