@@ -38,7 +38,7 @@ __device__ void attend(const AttentionArgs& a, Tiles<width>& tiles, int launch_b
     float(*score)[score_stride] = tiles.score[team];
     auto* weight = reinterpret_cast<__half*>(&score[0][0]);
     for (int i = lane; i < 256; i += 32) score[i / 16][i % 16] = static_cast<float>(i / 16);
-    __syncwarp();
+    __syncthreads();  // both warps of a team write them
     // Slices of 16 columns per warp and part of the columns; the warps of a team alternate.
     constexpr int slices = columns / 32, elements = Accumulator::num_elements;
     Accumulator sum[parts][slices];
