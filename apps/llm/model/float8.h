@@ -3,7 +3,6 @@
 // Learning" (arXiv:2209.05433).
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 #include "base/half.h"

@@ -16,6 +16,14 @@ constexpr bool is_finite_half(std::uint16_t half) {
     return (half & 0x7c00) != 0x7c00;
 }
 
+// Writes a number as fp16 and moves `out` behind it. Returns whether fp16 holds it.
+inline bool put_half(float value, std::byte*& out) {
+    const std::uint16_t half = half_from_float(value);
+    std::memcpy(out, &half, sizeof half);
+    out += sizeof half;
+    return is_finite_half(half);
+}
+
 // Numbers of 4 or 8 bits in words of 32 bits (or 8), of two axes: `packed`, along which the numbers of a word
 // lie, and `other`.
 struct BitArray {

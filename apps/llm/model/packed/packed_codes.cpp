@@ -99,14 +99,12 @@ class PackedCodes final : public PackedMatrix {
         bool fits = true;
         for (std::size_t r = tile.row_begin; r < tile.row_end; ++r) {
             float scale = 0;
-            for (std::size_t c = tile.column_begin; c < tile.column_end; ++c, out += sizeof(std::uint16_t)) {
+            for (std::size_t c = tile.column_begin; c < tile.column_end; ++c) {
                 const std::uint64_t at = r * columns() + c;
                 if (c == tile.column_begin || at % parts_.block == 0) scale = parts_.scale(at / parts_.block);
                 const auto both = static_cast<unsigned>(parts_.codes[at / 2]);
                 const float value = parts_.map[at % 2 == 0 ? both >> 4 : both & 15];
-                const std::uint16_t half = half_from_float(value * scale);
-                std::memcpy(out, &half, sizeof half);
-                fits = fits && is_finite_half(half);
+                fits = put_half(value * scale, out) && fits;
             }
         }
         return fits;

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstring>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "llm/model/byte_cursor.h"
@@ -73,10 +72,7 @@ class PackedFloat8 final : public PackedMatrix {
         bool fits = true;
         for (const std::byte code : codes) {
             const auto bits = static_cast<std::uint8_t>(code);
-            const std::uint16_t half = half_from_float(float_from_float8(bits) * scale);
-            std::memcpy(out, &half, sizeof half);
-            out += sizeof half;
-            fits = fits && is_finite_half(half) && !is_float8_nan(bits);
+            fits = put_half(float_from_float8(bits) * scale, out) && !is_float8_nan(bits) && fits;
         }
         return fits;
     }

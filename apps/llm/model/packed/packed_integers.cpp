@@ -38,22 +38,16 @@ std::uint64_t scale_index(const IntegerParts& parts, std::uint64_t rows, std::ui
     return parts.scales_by_group ? group * rows + row : row * parts.groups + group;
 }
 
-std::byte* put_half(float value, std::byte* out) {
-    const std::uint16_t half = half_from_float(value);
-    std::memcpy(out, &half, sizeof half);
-    return out + sizeof half;
-}
-
 // Writes blocks of 32 integers. values: q - zero.
 bool put_block(WeightFormat format, const std::int16_t* values, int zero, float scale, std::byte* out) {
-    out = put_half(scale, out);
-    if (format == WeightFormat::UINT4) out = put_half(static_cast<float>(zero), out);
+    const bool fits = put_half(scale, out);
+    if (format == WeightFormat::UINT4) put_half(static_cast<float>(zero), out);
     if (format == WeightFormat::Q8_0)
         for (std::size_t i = 0; i < kBlock; ++i) out[i] = static_cast<std::byte>(values[i]);
     else
         for (std::size_t i = 0; i < kBlock / 2; ++i)
             out[i] = static_cast<std::byte>((values[i] + zero) | (values[i + kBlock / 2] + zero) << 4);
-    return is_finite_half(half_from_float(scale));
+    return fits;
 }
 
 }  // namespace
@@ -94,11 +88,8 @@ bool PackedIntegers::convert(const TensorSlice& tile, std::byte* out) const {
                 fits = put_block(format(), of_row, zero[r], scales[r * kBlock], to) && fits;
                 continue;
             }
-            for (std::size_t k = 0; k < width; ++k) {
-                const std::uint16_t half = half_from_float(of_row[k] * scales[r * kBlock + k]);
-                std::memcpy(to + 2 * k, &half, sizeof half);
-                fits = fits && is_finite_half(half);
-            }
+            for (std::size_t k = 0; k < width; ++k)
+                fits = put_half(of_row[k] * scales[r * kBlock + k], to) && fits;
         }
     }
     return fits;
