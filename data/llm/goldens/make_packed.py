@@ -66,16 +66,21 @@ def gptq(name, shape, rng, s):
     return parts, by_definition(q, zeros, scales, group_of)
 
 
+def awq_utils():
+    """Returns AutoAWQ's module that packs and unpacks, without the rest of it."""
+    spec = importlib.util.spec_from_file_location("packing_utils", os.environ["AWQ_UTILS"])
+    utils = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(utils)
+    return utils
+
+
 def awq(name, shape, rng, s):
     group = s["group_size"]
     q, zeros, scales = integers(*shape, 4, group, False, rng)
     parts = {"qweight": pack(q.T, 4, AWQ_ORDER), "qzeros": pack(zeros.T, 4, AWQ_ORDER), "scales": scales.T}
     weights = by_definition(q, zeros, scales, np.arange(shape[1]) // group)
-    spec = importlib.util.spec_from_file_location("packing_utils", os.environ["AWQ_UTILS"])
-    utils = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(utils)
     tensors = [torch.from_numpy(np.ascontiguousarray(parts[key])) for key in ("qweight", "qzeros", "scales")]
-    theirs = utils.dequantize_gemm(tensors[0], tensors[1], tensors[2].float(), 4, group).T.numpy()
+    theirs = awq_utils().dequantize_gemm(tensors[0], tensors[1], tensors[2].float(), 4, group).T.numpy()
     if not np.array_equal(theirs, weights):
         raise RuntimeError("AutoAWQ has other weights")
     return parts, weights

@@ -10,14 +10,13 @@ for bit. All codes are random.
   f8_e4m3   an fp32 scale and 64 floats of 8 bits, none of them NaN; by torch. Scales are ordinary and zero.
 """
 
-import importlib.util
 import os
 import sys
 
 import numpy as np
 import torch
 from bitsandbytes.functional import QuantState, dequantize_4bit, get_4bit_type
-from make_packed import AWQ_ORDER, pack
+from make_packed import AWQ_ORDER, awq_utils, pack
 
 BLOCKS, WEIGHTS = 48, 64
 SPECIAL = np.array([0.0, 2.0**-149, 1023 * 2.0**-149, 2.0**-126, 2.0**-24, 65504.0, 1.0, np.finfo(np.float32).max], np.float32)
@@ -60,12 +59,9 @@ def integers(out, random):
     zeros = random.integers(0, 16, (BLOCKS, 1))
     normal = random.choice([-1, 1], BLOCKS - len(SPECIAL_HALVES)) * ordinary(random, BLOCKS - len(SPECIAL_HALVES))
     scales = random.permutation(np.concatenate([SPECIAL_HALVES, normal.astype(np.float16)])).reshape(-1, 1)
-    spec = importlib.util.spec_from_file_location("packing_utils", os.environ["AWQ_UTILS"])
-    utils = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(utils)
     packed = [pack(q.T, 4, AWQ_ORDER), pack(zeros.T, 4, AWQ_ORDER), scales.T.astype(np.float32)]
     tensors = [torch.from_numpy(np.ascontiguousarray(part)) for part in packed]
-    values = utils.dequantize_gemm(*tensors, 4, 32).T.numpy()
+    values = awq_utils().dequantize_gemm(*tensors, 4, 32).T.numpy()
     write(out, "uint4", (scales.astype("<f2"), zeros.astype("<f2"), nibbles(q)), values)
 
 
