@@ -52,7 +52,7 @@ void add_team_options(CLI::App& command, llm::ReplicaRequest& request) {
             "--cache",
             [&request](const std::string& element) { request.cache = llm::kv_element_of(element); },
             "element type of the KV cache: int8 takes about half the memory and int4 a third, and they round "
-            "more [fp16]")
+            "more; fp32, on cores only, takes twice as much and rounds nothing [fp16]")
         ->check(
             CLI::IsMember(std::vector<std::string>(llm::kKvElementNames.begin(), llm::kKvElementNames.end())))
         ->type_name("ELEMENT");

@@ -143,7 +143,7 @@ class Eval(Case):
             ((model, invalid), "invalid.txt: byte 7 is not UTF-8"),
             ((model, self.write("empty.txt", "")), "the text is too short: of its 0 tokens"),
             ((model, text, "--second-halves"), "the text is too short"),
-            ((model, text, "--cache", "int2"), "--cache: int2 not in {fp16,int8,int4}"),
+            ((model, text, "--cache", "int2"), "--cache: int2 not in {fp16,int8,int4,fp32}"),
             ((model, text, "--context", "100", "--stride", "100"), "a stride of 100 would leave tokens out"),
             ((model, text, "--second-halves", "--stride", "9"), "have no stride"),
             ((self.folder / "missing.gguf", text), "missing.gguf"),

@@ -202,6 +202,7 @@ TEST(DecoderSentinel, SuggestsClampOnlyWhereFp16CanOverflow) {
     EXPECT_TRUE(suggests(message_of_pass(attention)));
     EXPECT_FALSE(suggests(message_of_pass(attention, KvElement::I8)));
     EXPECT_TRUE(suggests(message_of_pass(attention, KvElement::I4)));
+    EXPECT_FALSE(suggests(message_of_pass(attention, KvElement::F32)));
     const ChangedModel feed_forward(sound, "blk.1.ffn_down.weight", make_first_infinite);
     EXPECT_FALSE(suggests(message_of_pass(feed_forward)));
     const ChangedModel embedding(sound, "token_embd.weight", [](std::span<std::uint16_t> halves) {

@@ -204,6 +204,13 @@ TEST_P(OpsAttentionTest, KeepsColumnsBeyondTheHeads) {
     check_attention({{{20, 1}, {0, 18}}, 2}, {4, 2, 64}, 0, 32);
 }
 
+// Only cores have these.
+TEST_P(OpsAttentionTest, ReadsCachesInFp32) {
+    if (GetParam().name.starts_with("gpu")) GTEST_SKIP() << "for cores";
+    for (const int dim : {16, 24, 64, 80, 128})
+        check_attention({{{20, 1}, {0, 18}, {300, 1}, {90, 200}}, 1}, {8, 2, dim}, 33, 32, KvElement::F32);
+}
+
 TEST_P(OpsAttentionTest, ReadsQuantizedCaches) {
     for (const KvElement element : {KvElement::I8, KvElement::I4}) {
         for (const int dim : {16, 24, 32, 64, 80, 96, 112, 128, 192, 256})

@@ -134,6 +134,7 @@ class Side {
     std::vector<float> down_cached(KvElement element, const void* from, const void* scales, std::size_t heads,
                                    std::size_t dim) {
         if (element == KvElement::F16) return down_halves(from, heads * dim);
+        if (element == KvElement::F32) return down_as<float>(from, heads * dim);
         std::vector<float> values;
         if (element == KvElement::I8) {
             const auto quants = down_as<std::int8_t>(from, heads * dim);
@@ -163,7 +164,7 @@ class Side {
     // Allocates a layer's cache of zeros. tokens: counts each KV head separately.
     KvLayer empty_cache(KvElement element, std::size_t tokens, std::size_t head_dim) {
         const std::vector<std::uint8_t> numbers(tokens * kv_number_bytes(element, head_dim));
-        if (element == KvElement::F16) return {up(numbers), up(numbers)};
+        if (!is_quantized(element)) return {up(numbers), up(numbers), element};
         const std::vector<std::uint8_t> scales(tokens * kv_scale_bytes(element, head_dim));
         return {up(numbers), up(numbers), element, up(scales), up(scales)};
     }
@@ -199,12 +200,14 @@ struct CacheData {
     KvElement element = KvElement::F16;
     std::vector<std::uint16_t> keys, values;  // F16
     std::vector<std::int8_t> key_quants, value_quants;
-    std::vector<float> key_scales, value_scales;  // I8
+    std::vector<float> key_scales, value_scales;    // I8
+    std::vector<float> key_numbers, value_numbers;  // F32
     std::vector<std::uint8_t> key_codes, value_codes;
     std::vector<std::uint16_t> key_group_scales, value_group_scales;  // I4
 
     KvLayer up(Side& side) const {
         if (element == KvElement::F16) return {side.up(keys), side.up(values)};
+        if (element == KvElement::F32) return {side.up(key_numbers), side.up(value_numbers), element};
         if (element == KvElement::I4)
             return {side.up(key_codes), side.up(value_codes), element, side.up(key_group_scales),
                     side.up(value_group_scales)};
@@ -265,6 +268,8 @@ class OpsTest : public testing::TestWithParam<OpsMaker> {
         };
         if (element == KvElement::F16)
             data.keys = halves(), data.values = halves();
+        else if (element == KvElement::F32)
+            data.key_numbers = normals(tokens * head_dim), data.value_numbers = normals(tokens * head_dim);
         else if (element == KvElement::I4)
             data.key_codes = codes(), data.value_codes = codes(), data.key_group_scales = group_scales(),
             data.value_group_scales = group_scales();

@@ -172,6 +172,16 @@ TEST(ReplicaPlan, RejectsSplitsThatTheModelDoesNotAllow) {
     EXPECT_NE(layers.find("at most 28 stages"), std::string::npos) << layers;
 }
 
+TEST(ReplicaPlan, RejectsCachesInFp32OnGpus) {
+    const SyntheticModel model("llama-3-8b", "q8_0");
+    ReplicaRequest what = request(64, 1);
+    what.cache = KvElement::F32;
+    const std::string message = refusal<JobError>(model, what, cluster("t180.toml"));
+    EXPECT_NE(message.find("--cache fp32 is for cores"), std::string::npos) << message;
+    what.device = DeviceChoice::Cpu;
+    EXPECT_EQ(plan_replica(model, what, cluster("t180.toml")).request.cache, KvElement::F32);
+}
+
 TEST(ReplicaPlan, RejectsSplitsWithTooFewRanks) {
     const SyntheticModel model("llama-3-8b", "q8_0");
     const std::string wide = refusal<MachineError>(model, request(64, 8), cluster("t180.toml"));

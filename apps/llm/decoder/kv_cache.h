@@ -44,7 +44,7 @@ class KvCache {
         auto* const begin =
             static_cast<std::byte*>(memory_->data()) + shape_.layer_bytes() * static_cast<std::size_t>(layer);
         auto* const values = shape_.keys_are_values ? begin : begin + shape_.number_bytes();
-        if (shape_.element == KvElement::F16) return {begin, values};
+        if (!is_quantized(shape_.element)) return {begin, values, shape_.element};
         // The numbers of a page have a multiple of 16 bytes, so the scales after them are aligned.
         auto* const scales = values + shape_.number_bytes();
         auto* const value_scales = shape_.keys_are_values ? scales : scales + shape_.scale_bytes();
@@ -56,7 +56,7 @@ class KvCache {
         std::byte* begin = nullptr;  // in the first layer
         std::size_t bytes = 0;
     };
-    // Returns keys, values unless these are the keys, and their scales unless they are fp16.
+    // Returns keys, values unless these are the keys, and their scales if they are quantized.
     std::vector<PagePart> parts(int page) const {
         const KvLayer first = layer(0);
         const auto part = [&](void* of, std::size_t bytes_of_all) {

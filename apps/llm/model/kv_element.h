@@ -8,7 +8,7 @@ namespace voltpile::llm {
 
 // A head below is the keys, or the values, of one token and KV head: head_dim numbers x.
 //
-// F16 stores x rounded to fp16.
+// F16 stores x rounded to fp16, F32 x as it is; only cores have F32.
 //
 // I8 and I4 rotate a head before they store it, because one number much larger than the others, as keys of
 // many models have, would take most of the range that all share. Each block of kv_rotation() adjacent numbers
@@ -33,7 +33,12 @@ namespace voltpile::llm {
 // the group is NaN or its magnitude exceeds 65504, the scale is NaN and all q are 0. Byte i of a group has
 // the code of number i in its low bits and that of number i + 16 in its high bits. Codes behind the end of a
 // head are 0.
-enum class KvElement { F16, I8, I4 };
+enum class KvElement { F16, I8, I4, F32 };
+
+// Whether heads are rotated and have scales.
+constexpr bool is_quantized(KvElement element) {
+    return element == KvElement::I8 || element == KvElement::I4;
+}
 
 constexpr std::size_t kKvGroup = 32;
 constexpr std::size_t kKvGroupBytes = kKvGroup / 2;
@@ -55,6 +60,8 @@ constexpr std::size_t kv_number_bytes(KvElement element, std::size_t head_dim) {
     switch (element) {
         case KvElement::F16:
             return 2 * head_dim;
+        case KvElement::F32:
+            return 4 * head_dim;
         case KvElement::I8:
             return head_dim;
         case KvElement::I4:
@@ -67,6 +74,7 @@ constexpr std::size_t kv_number_bytes(KvElement element, std::size_t head_dim) {
 constexpr std::size_t kv_scale_bytes(KvElement element, std::size_t head_dim) {
     switch (element) {
         case KvElement::F16:
+        case KvElement::F32:
             return 0;
         case KvElement::I8:
             return sizeof(float);

@@ -9,7 +9,7 @@
 namespace voltpile::llm {
 
 // In the order of KvElement; the first is the default.
-inline constexpr std::array<std::string_view, 3> kKvElementNames{"fp16", "int8", "int4"};
+inline constexpr std::array<std::string_view, 4> kKvElementNames{"fp16", "int8", "int4", "fp32"};
 
 constexpr std::string_view name(KvElement element) {
     return kKvElementNames.at(static_cast<std::size_t>(element));

@@ -62,8 +62,8 @@ struct AttentionSettings {
 
 // The keys and values of one layer, in pages of kv_page_tokens tokens. keys, values: (pages, kv_heads,
 // kv_page_tokens), each with kv_number_bytes(). If keys == values, the values are the keys (latent
-// attention), which are stored once. key_scales, value_scales, unless the element is F16: of the same shape,
-// each with kv_scale_bytes(). The token at position p of a sequence is in page page_table[p /
+// attention), which are stored once. key_scales, value_scales, if the element is quantized: of the same
+// shape, each with kv_scale_bytes(). The token at position p of a sequence is in page page_table[p /
 // kv_page_tokens], at index p % kv_page_tokens.
 struct KvLayer {
     void* keys = nullptr;
@@ -76,7 +76,7 @@ struct KvLayer {
 // Returns how many numbers of a head are rotated together (see KvElement); 1 means no rotation. The first
 // rope_dims columns of a head's output are unspecified where values are keys, and stay apart.
 constexpr int rotation_of(const QkvSettings& settings, const KvLayer& cache) {
-    if (cache.element == KvElement::F16) return 1;
+    if (!is_quantized(cache.element)) return 1;
     return kv_rotation(settings.head_dim, cache.values == cache.keys ? settings.rope_dims : 0);
 }
 

@@ -139,8 +139,12 @@ void ReferenceOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, c
     const int dim = settings.head_dim, order = rotation_of(settings, cache);
     const auto store = [&](void* to, void* scales, float* head, int r, int kv_head) {
         rotate_blocks(head, dim, order);
-        limit(head, dim);
         const std::int64_t at = cached_token(batch, settings, batch.sequence[r], batch.position[r], kv_head);
+        if (cache.element == KvElement::F32) {
+            std::copy_n(head, dim, static_cast<float*>(to) + at * dim);
+            return;
+        }
+        limit(head, dim);
         if (cache.element == KvElement::F16)
             std::transform(head, head + dim, static_cast<std::uint16_t*>(to) + at * dim, half_from_float);
         else if (cache.element == KvElement::I8)
@@ -192,6 +196,8 @@ void ReferenceOps::attention(HiddenRows qkv, const QkvSettings& settings, const 
                 if (cache.element == KvElement::I8)
                     return static_cast<double>(static_cast<const std::int8_t*>(of)[at * dim + i]) *
                            static_cast<double>(static_cast<const float*>(scales)[at]);
+                if (cache.element == KvElement::F32)
+                    return static_cast<double>(static_cast<const float*>(of)[at * dim + i]);
                 if (cache.element == KvElement::I4)
                     return I4Head(of, scales, at, dim).number(static_cast<std::size_t>(i));
                 return static_cast<double>(

@@ -121,7 +121,18 @@ class ReplicaPlanner {
             throw JobError(fmt::format("{} pipeline stages: the model has {} layers, so at most {} stages",
                                        request_.pipeline, config.layers, config.layers));
         check_experts_on_host(config, request_);
+        check_cache();
         if (request_.context_parallel) check_context_parallel();
+    }
+
+    void check_cache() const {
+        if (request_.cache != KvElement::F32) return;
+        for (std::size_t r = 0; r < candidates_.size(); ++r)
+            if (!candidates_[r].excluded && machine_.ranks[r].gpu >= 0)
+                throw JobError(
+                    "--cache fp32 is for cores, and there are GPUs: use --cpu (run.device = \"cpu\" in a "
+                    "job) or "
+                    "--cache fp16");
     }
 
     void check_context_parallel() const {

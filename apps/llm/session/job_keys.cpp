@@ -93,7 +93,8 @@ std::vector<KeySpec> engine_keys(int usual_context) {
          .type = ValueType::Text,
          .default_value = Texts{std::string(kKvElementNames.front())},
          .choices = {kKvElementNames.begin(), kKvElementNames.end()},
-         .help = "Type of the KV cache. int8 holds about twice the tokens, int4 three times."},
+         .help = "Type of the KV cache. int8 holds about twice the tokens, int4 three times; fp32, on cores "
+                 "only, half as many."},
         {.path = "engine.cache_tokens",
          .type = ValueType::Integer,
          .unit = "1",

@@ -29,6 +29,16 @@ struct CachedHead<KvElement::F16> {
     }
 };
 template <>
+struct CachedHead<KvElement::F32> {
+    const float* numbers;
+    static constexpr float factor = 1;
+    static constexpr int step = lane_count;
+    VOLTPILE_INLINE CachedHead(const void* data, const void*, std::int64_t at, int head_dim)
+        : numbers(static_cast<const float*>(data) + at * head_dim) {}
+    VOLTPILE_INLINE Lanes load(int i, int) const { return Lanes::load(numbers + i); }
+    VOLTPILE_INLINE float number(int i) const { return numbers[i]; }
+};
+template <>
 struct CachedHead<KvElement::I8> {
     const std::int8_t* quants;
     float factor;
@@ -292,6 +302,8 @@ void attention(const AttentionRows& rows) {
     switch (rows.element) {
         case KvElement::F16:
             return RowsAttention<KvElement::F16>(rows).run();
+        case KvElement::F32:
+            return RowsAttention<KvElement::F32>(rows).run();
         case KvElement::I8:
             return RowsAttention<KvElement::I8>(rows).run();
         case KvElement::I4:

@@ -214,7 +214,7 @@ void CpuOps::attention(HiddenRows qkv, const QkvSettings& settings, const BatchV
         const std::size_t first_byte = first_token * kv_number_bytes(cache.element, dim);
         rows.keys = static_cast<const std::byte*>(cache.keys) + first_byte;
         rows.values = static_cast<const std::byte*>(cache.values) + first_byte;
-        if (cache.element != KvElement::F16) {
+        if (is_quantized(cache.element)) {
             const std::size_t first_scale = first_token * kv_scale_bytes(cache.element, dim);
             rows.key_scales = static_cast<const std::byte*>(cache.key_scales) + first_scale;
             rows.value_scales = static_cast<const std::byte*>(cache.value_scales) + first_scale;

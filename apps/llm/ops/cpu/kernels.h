@@ -91,7 +91,7 @@ struct AttentionRows {
     KvElement element = KvElement::F16;
     const void* keys = nullptr;  // the KV head's keys in page 0
     const void* values = nullptr;
-    const void* key_scales = nullptr;  // unless the element is F16: the KV head's scales in page 0
+    const void* key_scales = nullptr;  // if the element is quantized: the KV head's scales in page 0
     const void* value_scales = nullptr;
     std::int64_t page_stride = 0;         // from page to page, in tokens: kv_heads * kv_page_tokens
     const std::int32_t* pages = nullptr;  // the sequence's row of the page table

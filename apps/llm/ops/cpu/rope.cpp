@@ -161,12 +161,16 @@ void CpuOps::rope_and_store(HiddenRows qkv, const QkvSettings& settings, const B
         const bool store_values = cache.values != cache.keys;
         rotate_blocks(q, std::ptrdiff_t{settings.heads + (store_values ? 2 : 1) * settings.kv_heads} * dim,
                       order);
-        limit(k, (store_values ? 2 : 1) * settings.kv_heads * dim);  // the values follow the keys
+        if (cache.element != KvElement::F32)
+            limit(k, (store_values ? 2 : 1) * settings.kv_heads * dim);  // the values follow the keys
         const auto store = [&](const float* head, void* to, void* scales, std::int64_t at) {
             const auto count = static_cast<std::size_t>(dim);
             switch (cache.element) {
                 case KvElement::F16:
                     kernels_.to_half(head, static_cast<std::uint16_t*>(to) + at * dim, dim);
+                    return;
+                case KvElement::F32:
+                    std::copy_n(head, dim, static_cast<float*>(to) + at * dim);
                     return;
                 case KvElement::I8:
                     static_cast<float*>(scales)[at] =

@@ -15,6 +15,7 @@ auto with_element(KvElement element, const Call& call) {
             return call(std::integral_constant<KvElement, KvElement::F16>());
         case KvElement::I8:
             return call(std::integral_constant<KvElement, KvElement::I8>());
+        case KvElement::F32:  // the plan refuses it for GPUs
         case KvElement::I4:
             break;
     }
