@@ -1,6 +1,7 @@
 // `voltpile model eval`, and the measurement that other commands end with.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "base/error.h"
@@ -11,8 +12,9 @@ namespace voltpile::cli {
 
 struct EvalArguments {
     std::string model;
-    std::string text;       // a file; "-": stdin
-    std::string reference;  // the model to compare with; empty: none
+    std::string text;            // a file; "-": stdin
+    std::size_t text_begin = 0;  // the bytes before it are left out
+    std::string reference;       // the model to compare with; empty: none
     int stride = 0;
     int rows = 256;
     bool second_halves = false;

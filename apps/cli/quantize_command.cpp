@@ -7,7 +7,10 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 #include <thread>
+#include <tuple>
+#include <utility>
 
 #include "base/format.h"
 #include "base/seconds_since.h"
@@ -108,26 +111,53 @@ void print_result(const QuantizeArguments& args, const llm::QuantizeResult& resu
     fmt::print("\n");
 }
 
-// Encodes a text. Names of special tokens in it ("<|end_of_text|>") are text.
-std::vector<llm::TokenId> tokens_of(const std::string& path, const llm::Tokenizer& tokenizer) {
-    return tokenizer.encode(read_text(path), {.add_special = false, .parse_special = false}, path);
+// Returns where the part of a calibration text begins that is kept for the comparison: its last tenth, at
+// most 16 KiB, from the beginning of a line on if there is one.
+std::size_t kept_part(std::string_view text) {
+    constexpr std::size_t most = 16384;
+    std::size_t begin = text.size() - std::min(text.size() / 10, most);
+    if (const std::size_t line = text.find('\n', begin); line != text.npos && line + 1 < text.size())
+        return line + 1;
+    const auto continues = [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; };
+    while (begin < text.size() && continues(text[begin])) ++begin;  // not within a UTF-8 character
+    return begin;
 }
 
-// Checks both texts before any work. Returns the tokens of the one that calibrates.
-std::vector<llm::TokenId> checked_texts(const QuantizeArguments& args, const llm::Tokenizer& tokenizer) {
+// The texts of a run.
+struct QuantizeTexts {
+    std::vector<llm::TokenId> calibrates;
+    std::string compares;              // the file; empty: none
+    std::size_t comparison_begin = 0;  // the bytes before it are left out
+};
+
+// Reads and checks the texts before any work. Without --compare, a part of --calibrate is kept for it.
+QuantizeTexts read_texts(const QuantizeArguments& args, const llm::Tokenizer& tokenizer) {
     if (args.calibrate == "-" || args.compare == "-")
         throw JobError("--calibrate and --compare take files, because they are read more than once");
-    std::vector<llm::TokenId> tokens;
+    // Names of special tokens ("<|end_of_text|>") are text.
+    const auto tokens_of = [&](std::string_view text, const std::string& path) {
+        return tokenizer.encode(text, {.add_special = false, .parse_special = false}, path);
+    };
+    QuantizeTexts texts;
+    texts.compares = args.compare;
     if (!args.calibrate.empty()) {
-        tokens = tokens_of(args.calibrate, tokenizer);
-        llm::check_calibration_text(tokens, args.calibrate);
+        const std::string text = read_text(args.calibrate);
+        texts.calibrates = tokens_of(text, args.calibrate);
+        llm::check_calibration_text(texts.calibrates, args.calibrate);
+        if (args.compare.empty()) {
+            texts.compares = args.calibrate;
+            texts.comparison_begin = kept_part(text);
+            texts.calibrates =
+                tokens_of(std::string_view(text).substr(0, texts.comparison_begin), args.calibrate);
+        }
     }
-    if (!args.compare.empty() && tokens_of(args.compare, tokenizer).size() < 2)
+    if (!args.compare.empty() && tokens_of(read_text(args.compare), args.compare).size() < 2)
         throw JobError(fmt::format("--compare: {} has fewer than 2 tokens", args.compare));
-    return tokens;
+    return texts;
 }
 
-void quantize(const QuantizeArguments& args) {
+// Returns the text to compare with, as EvalArguments have it; an empty name: none.
+std::pair<std::string, std::size_t> quantize(const QuantizeArguments& args) {
     llm::QuantizeSettings settings;
     settings.mixture = mixture_of(args);
     settings.threads = args.thread_count();
@@ -136,9 +166,11 @@ void quantize(const QuantizeArguments& args) {
     const auto input = model.gguf() != nullptr ? llm::open_gguf_input(model) : llm::open_folder_input(model);
     StopSignals signals;  // an interrupted run removes its file, which may have 100 GB
     llm::ImportanceMatrix importance;
+    QuantizeTexts texts;
     if (!args.calibrate.empty() || !args.compare.empty()) {
         const llm::Tokenizer tokenizer = llm::load_tokenizer(model);
-        const std::vector<llm::TokenId> tokens = checked_texts(args, tokenizer);
+        texts = read_texts(args, tokenizer);
+        const std::vector<llm::TokenId>& tokens = texts.calibrates;
         const auto& prefix = tokenizer.vocabulary().prefix;
         if (!tokens.empty()) {
             QuantizeProgress progress("calibrating", "tokens", static_cast<double>(tokens.size()), signals,
@@ -158,23 +190,35 @@ void quantize(const QuantizeArguments& args) {
     const llm::QuantizeResult result = llm::quantize_model(*input, model.config(), args.output, settings);
     progress.clear();
     print_result(args, result, progress.seconds());
+    return {texts.compares, texts.comparison_begin};
 }
 
 ExitCode quantize_and_compare(const Invocation& invocation, const QuantizeArguments& args) {
-    if (args.compare.empty()) {
-        if (launched_rank() == 0) quantize(args);
+    if (args.compare.empty() && args.calibrate.empty()) {
+        if (launched_rank() != 0) return ExitCode::Done;
+        quantize(args);
+        fmt::print("{:<15}not measured: it takes a text (--compare TEXT or --calibrate TEXT)\n",
+                   "KL divergence");
         return ExitCode::Done;
     }
     return with_mpi(invocation, [&](const MpiSession& session) {
-        decide_on_root(session.world(), [&] {
-            quantize(args);
-            return std::string();
-        });
         EvalArguments eval;
+        eval.text = decide_on_root(session.world(), [&] {
+            std::string text;
+            std::tie(text, eval.text_begin) = quantize(args);
+            return text;
+        });
         eval.model = args.output;
-        eval.text = args.compare;
         eval.reference = args.input;
-        return evaluate_model(session, std::move(eval));
+        try {
+            return evaluate_model(session, std::move(eval));
+        } catch (const AgreedError& error) {
+            // The file is written, and nobody asked for this.
+            if (!args.compare.empty() || error.exit_code() != ExitCode::CannotRun) throw;
+            if (session.world().rank() == 0)
+                fmt::print("{:<15}not measured: {}\n", "KL divergence", error.what());
+            return ExitCode::Done;
+        }
     });
 }
 
@@ -203,8 +247,10 @@ void add_quantize(CLI::App& model, Action& action) {
         ->type_name("TEXT")
         ->check(some_name());
     command
-        ->add_option("--compare", args->compare,
-                     "at the end, measure perplexity and KL divergence from IN on this text")
+        ->add_option(
+            "--compare", args->compare,
+            "at the end, measure perplexity and KL divergence from IN on this text [the last tenth of "
+            "--calibrate, which then does not calibrate]")
         ->type_name("TEXT")
         ->check(some_name());
     command->callback([args, &action] {

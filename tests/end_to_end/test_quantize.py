@@ -185,6 +185,21 @@ class Quantize(Case):
         self.assertEqual(metadata["quantize.imatrix.dataset"], "calibration.txt")
         self.assertGreaterEqual(metadata["quantize.imatrix.entries_count"], 4 * 7 + 1)
 
+    def test_the_end_of_the_calibration_text_is_compared_instead(self):
+        whole, begin, end = (self.folder / f"{name}.txt" for name in ("whole", "begin", "end"))
+        whole.write_bytes(HELD_OUT.read_bytes()[40000:])
+        content = whole.read_bytes()
+        cut = content.index(b"\n", len(content) - len(content) // 10) + 1
+        begin.write_bytes(content[:cut])
+        end.write_bytes(content[cut:])
+        _, out = self.quantize(F16, "q4_0", "--calibrate", whole)
+        _, wanted = self.quantize(F16, "q4_0", "--calibrate", begin, "--compare", end)
+
+        def figures(text):
+            return [line for line in text.splitlines() if line.startswith(("KL divergence", "perplexity", "error"))]
+        self.assertEqual(len(figures(out)), 3, out)
+        self.assertEqual(figures(out), figures(wanted))
+
     def test_compares_at_the_end(self):
         text = self.folder / "text.txt"
         text.write_text(HELD_OUT.read_text()[:5000])
