@@ -16,7 +16,7 @@ ExitCode exit_code_of(const std::exception& error) {
 }
 
 void end_all_ranks(const MpiSession& session, const std::exception& error) {
-    spdlog::error("{}", error.what());
+    if (dynamic_cast<const PrintedError*>(&error) == nullptr) spdlog::error("{}", error.what());
     session.abort(static_cast<int>(process_exit_code(exit_code_of(error))));
 }
 

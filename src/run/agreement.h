@@ -35,7 +35,14 @@ std::vector<std::string> all_agree(const Communicator& world, const std::functio
 // Returns the exit code of an Error, Failed for other exceptions.
 ExitCode exit_code_of(const std::exception& error);
 
-// For an error that a rank meets alone: prints it, with the rank's number and host, and ends all ranks.
+// An error that has been printed where it was met, because there was little time left.
+class PrintedError : public Error {
+  public:
+    using Error::Error;
+};
+
+// For an error that a rank meets alone: prints it, with the rank's number and host, unless it is a
+// PrintedError, and ends all ranks.
 [[noreturn]] void end_all_ranks(const MpiSession& session, const std::exception& error);
 
 // Calls `function`, which every rank computes alike from the same data: an Error becomes an AgreedError.

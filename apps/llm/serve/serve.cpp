@@ -1,6 +1,7 @@
 #include "llm/serve/serve.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <chrono>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "http/event_loop.h"
 #include "llm/serve/address_file.h"
 #include "llm/serve/page_routes.h"
+#include "run/agreement.h"
 
 namespace voltpile::llm {
 namespace {
@@ -46,9 +48,15 @@ void serve_until_stopped(StopSignals& signals, Api& api, SharedQueue& queue, Sto
         signals.wait(look_ms);
     if (!signals.launcher_ends_job() && !queue.no_replica_left())
         finish_requests(signals, api, queue, times.grace_s);
-    if (signals.launcher_ends_job())
-        queue.lose_all(
-            {ExitCode::Failed, "the launcher ends the job: a rank was lost, or it was itself stopped"});
+    if (signals.launcher_ends_job()) {
+        // Printed before clients get their errors: the launcher kills this rank soon, by Open MPI's default
+        // after a second.
+        const ReplicaFailure failure{ExitCode::Failed,
+                                     "the launcher ends the job: a rank was lost, or it was itself stopped"};
+        spdlog::error("{}", failure.why);
+        queue.lose_all(failure);
+        throw PrintedError(failure.exit_code, failure.why);
+    }
     if (const auto failure = queue.no_replica_left()) throw Error(failure->exit_code, failure->why);
 }
 
