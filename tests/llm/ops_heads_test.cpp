@@ -83,6 +83,25 @@ TEST_P(OpsHeadsTest, CopiesHeadsThatLieApart) {
     EXPECT_EQ(side.down(again), numbers);
 }
 
+// One GPU block for a row and several, and odd counts.
+TEST_P(OpsHeadsTest, GathersColumns) {
+    for (const int columns : {2, 7, 600, 1025}) {
+        Side side(GetParam().make());
+        constexpr int rows = 3, extra = 5;  // columns of x that nothing takes
+        std::vector<float> numbers, wanted;
+        std::vector<std::int32_t> order;
+        for (int j = 0; j < columns; ++j) order.push_back(j * 7919 % columns + extra * (j % 3 == 0));
+        for (int i = 0; i < rows * (columns + extra); ++i) numbers.push_back(static_cast<float>(i % 2048));
+        for (int r = 0; r < rows; ++r)
+            for (const std::int32_t column : order)
+                wanted.push_back(numbers[static_cast<std::size_t>(r * (columns + extra) + column)]);
+        const HiddenRows x = side.hidden(numbers, columns + extra),
+                         out = side.hidden(std::vector<float>(wanted.size(), -1), columns);
+        side.ops->gather_columns(x, side.up(order), out);
+        EXPECT_EQ(side.down(out), wanted) << columns;
+    }
+}
+
 // Latent attention: one KV head whose values are its keys, with more query heads than a CPU thread takes.
 TEST_P(OpsHeadsTest, AttendsToKeysAsValues) {
     for (const KvElement element : {KvElement::F16, KvElement::I8, KvElement::I4}) {

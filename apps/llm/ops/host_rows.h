@@ -34,6 +34,11 @@ class HostRowOps : public Ops {
             std::copy_n(host(from).data + batch.hidden_row[r] * out.columns, out.columns,
                         out.data + r * out.columns);
     }
+    void gather_columns(HiddenRows x, const std::int32_t* order, HiddenRows out) override {
+        for (std::int64_t r = 0; r < x.rows; ++r)
+            for (std::int64_t j = 0; j < out.columns; ++j)
+                host(out).data[r * out.columns + j] = host(x).data[r * x.columns + order[j]];
+    }
     void join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) override {
         for (std::size_t k = 0; k + 1 < column_begin.size(); ++k) {
             const std::int64_t columns = column_begin[k + 1] - column_begin[k];

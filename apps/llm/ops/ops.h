@@ -257,6 +257,8 @@ class Ops {
     // out[r, to.begin + h * to.stride + i] = x[r, from.begin + h * from.stride + i] for i < from.count, which
     // is to.count, and each head h.
     virtual void copy_heads(HiddenRows x, HeadColumns from, int heads, HiddenRows out, HeadColumns to) = 0;
+    // out[r, j] = x[r, order[j]]. order: in device memory. x and out are different memory.
+    virtual void gather_columns(HiddenRows x, const std::int32_t* order, HiddenRows out) = 0;
 
     // sums[r, 0] and sums[r, 1] = the sums of squares of the queries and of the keys of a row. qkv: as for
     // rope_and_store. sums: (rows, 2).

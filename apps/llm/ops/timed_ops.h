@@ -140,6 +140,10 @@ class TimedOps final : public Ops {
         ops_.copy_heads(x, from, heads, out, to);
         mark("copy of heads");
     }
+    void gather_columns(HiddenRows x, const std::int32_t* order, HiddenRows out) override {
+        ops_.gather_columns(x, order, out);
+        mark("copy of columns");
+    }
     void sum_squares(HiddenRows qkv, const QkvSettings& settings, FloatRows sums) override {
         ops_.sum_squares(qkv, settings, sums);
         mark("norm");

@@ -47,6 +47,15 @@ __global__ void recall(const __half2* x, int words, const std::int32_t* rows_wan
         to[i] = __half22float2(from[i]);
 }
 
+// Grid: (columns / 256, rows), rounded up.
+__global__ void gather_in_order(const __half* x, int x_columns, const std::int32_t* order, __half* out,
+                                int columns) {
+    begin_after_earlier_kernels();
+    const int j = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    const auto row = static_cast<std::int64_t>(blockIdx.y);
+    if (j < columns) out[row * columns + j] = x[row * x_columns + order[j]];
+}
+
 // Rows of row_bytes bytes.
 void launch_gather(const void* x, int row_bytes, const std::int32_t* rows_wanted, int wanted, void* out,
                    const Stream& stream) {
@@ -89,6 +98,15 @@ void CudaRowOps::recall_rows(HiddenRows from, const BatchView& batch, FloatRows 
     launch_early("recalling rows", recall, {batch.rows, 256}, stream(),
                  static_cast<const __half2*>(from.data), static_cast<int>(out.columns) / 2, batch.hidden_row,
                  reinterpret_cast<float2*>(out.data));
+}
+
+void CudaRowOps::gather_columns(HiddenRows x, const std::int32_t* order, HiddenRows out) {
+    if (x.rows == 0) return;
+    const auto columns = static_cast<int>(out.columns);
+    launch_early("gathering columns", gather_in_order,
+                 {(columns + 255) / 256, 256, 0, static_cast<int>(x.rows)}, stream(),
+                 static_cast<const __half*>(x.data), static_cast<int>(x.columns), order,
+                 static_cast<__half*>(out.data), columns);
 }
 
 void CudaRowOps::join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) {

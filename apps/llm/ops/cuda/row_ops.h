@@ -13,6 +13,7 @@ class CudaRowOps : public GpuOps {
     // Rows have an even number of columns.
     void store_rows(HiddenRows x, const BatchView& batch, HiddenRows to) override;
     void recall_rows(HiddenRows from, const BatchView& batch, FloatRows out) override;
+    void gather_columns(HiddenRows x, const std::int32_t* order, HiddenRows out) override;
     void join_columns(FloatRows parts, std::span<const std::int64_t> column_begin, FloatRows out) override;
 };
 
