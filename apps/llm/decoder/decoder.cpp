@@ -11,7 +11,7 @@ namespace voltpile::llm {
 namespace {
 
 // The origin of a sum that a norm finds not finite. LastFeedForward counts only rows with logits.
-enum Operation { Input, Attention, FeedForward, LastFeedForward, Latent };
+enum Operation { Input, AfterAttention, FeedForward, LastFeedForward, Latent };
 constexpr const char* operation_names[] = {"input", "attention", "feed-forward part", "feed-forward part",
                                            "latent vectors"};
 
@@ -56,7 +56,7 @@ FloatRows Decoder::compute(const BatchView& batch, int prediction_layer) {
     const int last = settings_.layer_begin + end - 1;
     if (last_stage() && (by_rows || joint_ == nullptr)) return run_head(x, delta, batch, last);
     if (!last_stage()) {
-        if (!by_rows) ops_.normed(add_rms_norm(x, delta, nullptr, {last, FeedForward}));
+        if (!by_rows) ops_.normed(add_and_norm(x, delta, {}, {last, FeedForward}));
         return {};
     }
     add_everywhere(x, delta, {last, FeedForward});
@@ -77,54 +77,47 @@ FloatRows Decoder::run_by_heads(FloatRows x, const BatchView& batch, int first, 
 }
 
 void Decoder::add_everywhere(FloatRows x, FloatRows delta, SentinelPlace place) {
-    ops_.normed(add_rms_norm(x, delta, nullptr, place));
+    ops_.normed(add_and_norm(x, delta, {}, place));
     if (joint_ != nullptr && delta.data != nullptr) links_.complete(x);
 }
 
-RmsNorm Decoder::add_rms_norm(FloatRows x, AddedRows delta, const float* weight, SentinelPlace place) {
-    RmsNorm norm{x, weight, stream_eps(), place, normed_rows(x.rows), delta};
-    norm.done = joint_ != nullptr && delta.data != nullptr;
-    if (norm.done) links_.add_rms_norm(x, delta, weight, norm.eps, place);
-    return norm;
+RmsNorm Decoder::add_and_norm(FloatRows x, AddedRows delta, const Norm& norm, SentinelPlace place) {
+    RmsNorm out = norm.of_stream(x, delta, normed_rows(x.rows), place);
+    out.done = joint_ != nullptr && delta.data != nullptr;
+    if (out.done) links_.add_rms_norm(x, delta, out.weight, out.eps, place);
+    return out;
 }
 
 FloatRows Decoder::run_layer(const Layer& layer, int index, FloatRows x, FloatRows delta,
                              const BatchView& batch, const KvLayer& cache) {
     const int number = settings_.layer_begin + index;
-    const auto finish = [&](FloatRows output, const std::unique_ptr<OpsMemory>& weight, Operation operation) {
-        if (joint_ != nullptr) return;
-        links_.all_reduce(output);
-        if (weight)
-            ops_.rms_norm(output, numbers(weight), static_cast<float>(config_.rms_eps), {number, operation});
-    };
     const FloatRows partial = floats(buffers_.partial, x.rows, config_.hidden);
+    // Returns what is not yet added to x.
+    const auto finish = [&](PartOutput use, const Norm& norm, SentinelPlace place) {
+        if (use == PartOutput::Added) return FloatRows{};
+        if (joint_ == nullptr) {
+            links_.all_reduce(partial);
+            norm.apply(ops_, partial, place);
+        }
+        return partial;
+    };
+    const auto out_of = [&](PartOutput use) { return use == PartOutput::Added ? x : partial; };
 
+    const Attention& attention = layer.attention;
     const RmsNorm input =
-        add_rms_norm(x, delta, numbers(layer.attention_norm), before_layer(number, index == 0 || predicts()));
-    const HiddenRows attended = run_attention(layer, number, attention_input(input), batch, cache);
-    const bool adds = adds_at_once(layer.attention_output_norm) && ops_.adds(x.rows, *layer.matrices.o) &&
-                      (!layer.o_adapters || !ops_.batch_invariant());
-    const FloatRows sum = adds ? x : partial;
-    if (adds)
-        ops_.add_matmul(attended, *layer.matrices.o, numbers(layer.o_bias), sum);
-    else if (joint_ != nullptr && !layer.o_adapters)
-        ops_.matmul_part(attended, *layer.matrices.o, JointPart::Attention, sum);
-    else
-        ops_.matmul(attended, *layer.matrices.o, sum);
-    if (layer.o_adapters) ops_.add_adapters(attended, *layer.o_adapters, batch, sum);
-    if (!adds) finish(sum, layer.attention_output_norm, Attention);
+        add_and_norm(x, delta, layer.attention_norm, before_layer(number, index == 0 || predicts()));
+    const HiddenRows attended =
+        attention.run(ops_, links_, attention_input(input), batch, cache, {number, Latent});
+    PartOutput use = use_of_output(layer.attention_output_norm, attention.adds(ops_, x.rows));
+    attention.output(ops_, attended, batch, out_of(use), use);
+    const SentinelPlace after_attention{number, AfterAttention};
+    AddedRows added{finish(use, layer.attention_output_norm, after_attention)};
+    if (added.data != nullptr) added.bias = attention.output_bias();
 
-    const AddedRows attention = adds ? AddedRows{} : AddedRows{sum, numbers(layer.o_bias)};
-    const RmsNorm normed = add_rms_norm(x, attention, numbers(layer.feed_forward_norm), {number, Attention});
-    const bool adds_last =
-        adds_at_once(layer.feed_forward_output_norm) && layer.feed_forward->adds(ops_, x.rows);
-    const FeedForwardOutput use = adds_last           ? FeedForwardOutput::Added
-                                  : joint_ != nullptr ? FeedForwardOutput::Part
-                                                      : FeedForwardOutput::Stored;
-    layer.feed_forward->run(ops_, normed, batch, *feed_forward_buffers_, adds_last ? x : partial, use);
-    if (adds_last) return {};
-    finish(partial, layer.feed_forward_output_norm, FeedForward);
-    return partial;
+    const RmsNorm normed = add_and_norm(x, added, layer.feed_forward_norm, after_attention);
+    use = use_of_output(layer.feed_forward_output_norm, layer.feed_forward->adds(ops_, x.rows));
+    layer.feed_forward->run(ops_, normed, batch, *feed_forward_buffers_, out_of(use), use);
+    return finish(use, layer.feed_forward_output_norm, {number, FeedForward});
 }
 
 bool Decoder::cuts_by_rows(const BatchView& batch) const {
@@ -155,8 +148,7 @@ void Decoder::run_by_rows(FloatRows x, const BatchView& batch) {
 void Decoder::gather_rows(FloatRows x, FloatRows delta, SentinelPlace place) {
     const std::int64_t share = joint_share(x.rows, settings_.ranks);
     const FloatRows mine{x.data + settings_.rank * share * x.columns, share, x.columns};
-    ops_.add_rms_norm({mine.data, delta.rows, x.columns}, delta, nullptr, 0, whole_->normed(delta.rows),
-                      place);
+    Norm().add(ops_, {mine.data, delta.rows, x.columns}, delta, whole_->normed(delta.rows), place);
     links_.all_gather(mine, x);
 }
 
@@ -164,79 +156,40 @@ FloatRows Decoder::run_whole_layer(int index, FloatRows x, FloatRows delta, cons
                                    const BatchView& batch) {
     const Layer& layer = layers_[static_cast<std::size_t>(index)];
     const int number = settings_.layer_begin + index;
-    const auto normed = [&](AddedRows added, const std::unique_ptr<OpsMemory>& weight, SentinelPlace place) {
-        return RmsNorm{x, numbers(weight), stream_eps(), place, whole_->normed(x.rows), added};
-    };
-    const auto finish = [&](FloatRows output, const std::unique_ptr<OpsMemory>& weight, Operation operation) {
-        if (weight)
-            ops_.rms_norm(output, numbers(weight), static_cast<float>(config_.rms_eps), {number, operation});
+    const SentinelPlace after_attention{number, AfterAttention};
+    const auto normed = [&](AddedRows added, const Norm& norm, SentinelPlace place) {
+        return norm.of_stream(x, added, whole_->normed(x.rows), place);
     };
     const FloatRows partial = floats(buffers_.partial, x.rows, config_.hidden);
     const HiddenRows qkv =
         whole_->project(index, normed(delta, layer.attention_norm, before_layer(number, index == 0)),
                         batch.rows, {number, Latent});
-    attend(layer, qkv, batch, cache_->layer(index), whole_->attended(batch.rows));
+    layer.attention.attend(ops_, links_, qkv, batch, cache_->layer(index), whole_->attended(batch.rows));
     whole_->output(index, batch.rows, partial);
-    finish(partial, layer.attention_output_norm, Attention);
-    const AddedRows attention{partial, numbers(layer.o_bias)};
-    whole_->feed_forward(index, normed(attention, layer.feed_forward_norm, {number, Attention}), own,
-                         partial);
-    finish(partial, layer.feed_forward_output_norm, FeedForward);
+    layer.attention_output_norm.apply(ops_, partial, after_attention);
+    const AddedRows attention{partial, layer.attention.output_bias()};
+    whole_->feed_forward(index, normed(attention, layer.feed_forward_norm, after_attention), own, partial);
+    layer.feed_forward_output_norm.apply(ops_, partial, {number, FeedForward});
     return partial;
-}
-
-HiddenRows Decoder::run_attention(const Layer& layer, int number, const RmsNorm& normed,
-                                  const BatchView& batch, const KvLayer& cache) {
-    const std::int64_t rows = normed.out.rows;
-    const HiddenRows qkv =
-        hidden(buffers_.qkv, rows,
-               static_cast<std::int64_t>(layer.qkv.heads + 2 * layer.qkv.kv_heads) * layer.qkv.head_dim);
-    layer.matrices.project(ops_, normed, latent_buffers_.get(), {number, Latent}, qkv);
-    if (layer.qkv_adapters) ops_.add_adapters(normed.out, *layer.qkv_adapters, batch, qkv);
-    const HiddenRows attended{layer.attended, rows, layer.matrices.o->columns()};
-    const std::size_t skipped =
-        static_cast<std::size_t>(layer.attended_begin) * bytes_of(ops_.hidden_element());
-    attend(layer, qkv, batch, cache,
-           {static_cast<std::byte*>(layer.attended) + skipped, rows, attended.columns});
-    return attended;
-}
-
-void Decoder::attend(const Layer& layer, HiddenRows qkv, const BatchView& batch, const KvLayer& cache,
-                     HiddenRows out) {
-    if (layer.qkv.row_squares != nullptr) {
-        const FloatRows squares = floats(buffers_.squares, qkv.rows, 2);
-        ops_.sum_squares(qkv, layer.qkv, squares);
-        links_.all_reduce(squares);
-    }
-    if (!layer.matrices.latent) return ops_.attend(qkv, layer.qkv, batch, cache, layer.attention, out);
-    const HiddenRows latent = layer.matrices.latent->attended(*latent_buffers_, qkv.rows);
-    ops_.attend(qkv, layer.qkv, batch, cache, layer.attention, latent);
-    layer.matrices.latent->values(ops_, latent, out);
 }
 
 void Decoder::join_hidden(const Prediction& prediction, FloatRows x, const BatchView& batch) {
     const HiddenRows normed = normed_rows(x.rows);
     const FloatRows partial = floats(buffers_.partial, x.rows, config_.hidden);
-    const auto norm = [&](FloatRows rows, const std::unique_ptr<OpsMemory>& weight) {
-        ops_.add_rms_norm(rows, {}, static_cast<const float*>(weight->data()), stream_eps(), normed,
-                          {0, Input});
-    };
-    norm(x, prediction.embedding_norm);
+    prediction.embedding_norm.add(ops_, x, {}, normed, {0, Input});
     ops_.matmul(normed, *prediction.of_embedding, x);
     ops_.recall_rows(settings_.predicts_for->hidden_rows(), batch, partial);
-    norm(partial, prediction.hidden_norm);
+    prediction.hidden_norm.add(ops_, partial, {}, normed, {0, Input});
     ops_.matmul(normed, *prediction.of_hidden, partial);
-    ops_.add_rms_norm(x, partial, nullptr, stream_eps(), normed, {0, Input});
+    Norm().add(ops_, x, partial, normed, {0, Input});
 }
 
 void Decoder::begin_head(const Prediction& head, FloatRows x, const BatchView& batch) {
     const HiddenRows normed = normed_rows(x.rows);
-    ops_.add_rms_norm(x, {}, static_cast<const float*>(head.embedding_norm->data()), stream_eps(), normed,
-                      {0, Input});
+    head.embedding_norm.add(ops_, x, {}, normed, {0, Input});
     join(normed, 0);
     ops_.recall_rows(settings_.predicts_for->hidden_rows(), batch, x);
-    if (head.hidden_norm)
-        ops_.rms_norm(x, static_cast<const float*>(head.hidden_norm->data()), stream_eps(), {0, Input});
+    head.hidden_norm.apply(ops_, x, {0, Input});
 }
 
 RmsNorm Decoder::attention_input(const RmsNorm& normed) {
@@ -264,19 +217,18 @@ HiddenRows Decoder::predicted_rows(std::int64_t rows) const {
 // inputs of the head for all rows, and so does the next pass of a prediction layer; that of an EAGLE 3 head
 // reads all rows as they are before the norm.
 HiddenRows Decoder::head_input(FloatRows x, FloatRows delta, const BatchView& batch, int layer) {
-    const auto& norm = predicts() ? prediction(layer).output_norm : output_norm_;
-    const auto* const weight = static_cast<const float*>(norm->data());
+    const Norm& norm = predicts() ? prediction(layer).output_norm : output_norm_;
     const HiddenRows kept =
         predicts() ? settings_.predicts_for->predicted_rows(batch.rows) : normed_rows(batch.rows);
     if (norms_all_rows()) {
         const HiddenRows chosen = hidden(buffers_.head_input, batch.logits, config_.hidden);
-        ops_.add_rms_norm(x, delta, weight, stream_eps(), kept, {layer, FeedForward});
+        norm.add(ops_, x, delta, kept, {layer, FeedForward});
         if (!predicts()) ops_.store_rows(kept, batch, hidden_rows());
         if (batch.logits > 0) ops_.gather_rows(kept, batch, chosen);
         return chosen;
     }
     if (is_eagle_head()) {
-        ops_.add_rms_norm(x, delta, nullptr, stream_eps(), kept, {layer, FeedForward});
+        Norm().add(ops_, x, delta, kept, {layer, FeedForward});
         delta = {};
     }
     const HiddenRows normed = normed_rows(batch.logits);
@@ -288,7 +240,7 @@ HiddenRows Decoder::head_input(FloatRows x, FloatRows delta, const BatchView& ba
         last_delta = floats(buffers_.last_partial, batch.logits, config_.hidden);
         ops_.gather_float_rows(delta, batch, last_delta);
     }
-    ops_.add_rms_norm(last, last_delta, weight, stream_eps(), normed, {layer, LastFeedForward});
+    norm.add(ops_, last, last_delta, normed, {layer, LastFeedForward});
     return normed;
 }
 
@@ -319,7 +271,8 @@ FloatRows Decoder::run_head(FloatRows x, FloatRows delta, const BatchView& batch
 // inputs of matrix products are fp16, on processors only the keys and values of an fp16 or int4 cache.
 std::string Decoder::clamp_advice(const SentinelPlace& place) const {
     const bool half_inputs = ops_.hidden_element() == Element::F16;
-    const bool half_cache = settings_.cache != KvElement::I8 && place.operation == Attention;
+    const bool half_cache = (settings_.cache == KvElement::F16 || settings_.cache == KvElement::I4) &&
+                            place.operation == AfterAttention;
     if (settings_.clamp || place.operation == Input || !(half_inputs || half_cache)) return "";
     return fmt::format(
         "; if {} exceeded 65504, the largest number of fp16, --clamp on (engine.clamp = true in a job) "

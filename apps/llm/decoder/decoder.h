@@ -3,19 +3,19 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "llm/decoder/attention_matrices.h"
+#include "llm/decoder/attention.h"
 #include "llm/decoder/batch_buffer.h"
 #include "llm/decoder/decoder_links.h"
 #include "llm/decoder/feed_forward.h"
 #include "llm/decoder/kv_cache.h"
+#include "llm/decoder/norm.h"
 #include "llm/decoder/page_store.h"
-#include "llm/decoder/rope_frequencies.h"
+#include "llm/decoder/rope_tables.h"
 #include "llm/decoder/state_fusion.h"
 #include "llm/decoder/weight_loader.h"
 #include "llm/decoder/whole_layers.h"
@@ -111,49 +111,29 @@ class Decoder {
 
   private:
     struct Layer {
-        // Null if the model's blocks lack them.
-        std::unique_ptr<OpsMemory> attention_norm, attention_output_norm, feed_forward_norm,
-            feed_forward_output_norm;
-        std::unique_ptr<OpsMemory> q_bias, k_bias, v_bias, o_bias, q_norm, k_norm, sinks;
-        AttentionMatrices matrices;
-        std::unique_ptr<AdapterWeights> qkv_adapters, o_adapters;  // null: no adapter changes the matrices
+        Norm attention_norm{}, attention_output_norm{}, feed_forward_norm{}, feed_forward_output_norm{};
+        Attention attention;
         std::unique_ptr<FeedForwardPart> feed_forward;
-        QkvSettings qkv;
-        AttentionSettings attention;
-        // The output of attention, in rows as wide as the columns of o. If these begin or end within a
-        // quantization block, the heads fill a part of each row, from attended_begin on, and the rest is 0.
-        void* attended = nullptr;
-        std::int64_t attended_begin = 0;
     };
     // Activations, large enough for the largest pass.
     struct Buffers {
-        std::unique_ptr<OpsMemory> x, partial, hidden, qkv, squares, last, last_partial, head_input,
-            logits_part, logits_parts, logits;
+        std::unique_ptr<OpsMemory> x, partial, hidden, last, last_partial, head_input, logits_part,
+            logits_parts, logits;
     };
     // What a prediction layer or an EAGLE 3 head has before and behind its decoder layer.
     struct Prediction {
-        std::unique_ptr<OpsMemory> embedding_norm;
-        std::unique_ptr<OpsMemory> hidden_norm;  // of a head: null unless norm_before_residual
+        Norm embedding_norm;
+        Norm hidden_norm;  // of a head: empty unless norm_before_residual
         // Of a layer: the halves of eh_proj. Of a head: fc.
         std::unique_ptr<WeightMatrix> of_embedding, of_hidden, fusion;
         // Of a head: the input of its attention, (rows, 2 * hidden).
         std::unique_ptr<OpsMemory> joined;
-        std::unique_ptr<OpsMemory> output_norm;
+        Norm output_norm;
         std::unique_ptr<WeightMatrix> embedding, head;  // null: those of the model
     };
 
     // experts_on_host: whether experts of the layer, if it has any, stay in host memory.
     Layer load_layer(const WeightLoader& loader, int index, bool experts_on_host);
-    void set_attention(int index, Layer& layer) const;
-    // Uploads the weights of a norm, with the model's offset and times `scale`. tensor: in the layer.
-    std::unique_ptr<OpsMemory> norm(const WeightLoader& loader, const ModelTensor& tensor,
-                                    float scale = 1) const;
-    // The residual stream is divided by config.residual_scale, so that what layers add needs no factor. The
-    // norms of the stream are the same with this epsilon.
-    float stream_eps() const {
-        return static_cast<float>(config_.rms_eps / (config_.residual_scale * config_.residual_scale));
-    }
-    void place_attended(const TensorShard& shard, Layer& layer);
     void load_ends(const WeightLoader& loader);
     std::unique_ptr<WeightMatrix> load_head(const WeightLoader& loader, const ModelTensor& tensor) const;
     Prediction load_prediction(const WeightLoader& loader, int index);
@@ -176,7 +156,7 @@ class Decoder {
     }
     // Returns the rows of hidden_rows() that the last pass of a prediction layer or the EAGLE 3 head fills.
     HiddenRows predicted_rows(std::int64_t rows) const;
-    void allocate_buffers(const AdapterBuffers& for_adapters);
+    void allocate_buffers(const ModelSource& model);
     HiddenRows normed_rows(std::int64_t rows) const {
         return {joint_ != nullptr ? joint_ : buffers_.hidden->data(), rows, config_.hidden};
     }
@@ -195,20 +175,15 @@ class Decoder {
                               const BatchView& batch);
     // Adds delta to this rank's rows of a pass cut by rows, and completes x on all ranks.
     void gather_rows(FloatRows x, FloatRows delta, SentinelPlace place);
-    // Computes attention's rows before matrix o, and returns them. normed: its input.
-    HiddenRows run_attention(const Layer& layer, int number, const RmsNorm& normed, const BatchView& batch,
-                             const KvLayer& cache);
-    // Attention of this rank's heads. qkv: before biases, norms and RoPE. out: a row may be longer than the
-    // heads.
-    void attend(const Layer& layer, HiddenRows qkv, const BatchView& batch, const KvLayer& cache,
-                HiddenRows out);
-    // Whether a layer's output, with this norm or none, can be added to x as it is computed.
-    bool adds_at_once(const std::unique_ptr<OpsMemory>& output_norm) const {
-        return settings_.ranks == 1 && !output_norm;
+    // What becomes of a layer's output, with this norm or none. adds: whether it is better added to x as it
+    // is computed, if it can be.
+    PartOutput use_of_output(const Norm& output_norm, bool adds) const {
+        if (adds && settings_.ranks == 1 && !output_norm) return PartOutput::Added;
+        return joint_ != nullptr ? PartOutput::Part : PartOutput::Stored;
     }
-    // Ops::add_rms_norm(), left to the operation that takes the rows, unless the links join the norm with the
+    // Norm::of_stream(), left to the operation that takes the rows, unless the links join the norm with the
     // sum of delta over the ranks.
-    RmsNorm add_rms_norm(FloatRows x, AddedRows delta, const float* weight, SentinelPlace place);
+    RmsNorm add_and_norm(FloatRows x, AddedRows delta, const Norm& norm, SentinelPlace place);
     // What an EAGLE 3 head reads of the layers before layer `end`, see StateFusion.
     HiddenRows states_before(int end, std::int64_t rows) const {
         return fusion_ ? fusion_->taken_before(end, rows) : HiddenRows{};
@@ -230,9 +205,6 @@ class Decoder {
     FloatRows run_head(FloatRows x, FloatRows delta, const BatchView& batch, int layer);
     HiddenRows head_input(FloatRows x, FloatRows delta, const BatchView& batch, int layer);
     std::string clamp_advice(const SentinelPlace& place) const;
-    static const float* numbers(const std::unique_ptr<OpsMemory>& memory) {
-        return memory ? static_cast<const float*>(memory->data()) : nullptr;
-    }
     static HiddenRows hidden(const std::unique_ptr<OpsMemory>& memory, std::int64_t rows,
                              std::int64_t columns) {
         return {memory->data(), rows, columns};
@@ -252,14 +224,15 @@ class Decoder {
     KvCacheShape cache_shape_;
     std::unique_ptr<KvCache> cache_;
     std::unique_ptr<PageStore> page_store_;  // null without host_pages
-    RopeFrequencies rope_, window_rope_;     // of all layers; of those that slide
-    std::unique_ptr<OpsMemory> rope_memory_, window_rope_memory_;
+    std::unique_ptr<RopeTables> rope_;
     // Null in predictions. head_: also if it is embedding_.
     std::unique_ptr<WeightMatrix> embedding_, head_;
-    std::unique_ptr<OpsMemory> output_norm_;  // null in predictions
+    Norm output_norm_;                        // empty in predictions
     std::vector<Prediction> predictions_;     // for each layer, if predicts()
     std::unique_ptr<OpsMemory> hidden_rows_;  // null without prediction_rows
     std::unique_ptr<StateFusion> fusion_;     // null without read_layers
+    std::unique_ptr<AttentionBuffers> attention_buffers_;
+    std::unique_ptr<FeedForwardBuffers> feed_forward_buffers_;
     std::vector<Layer> layers_;
     std::unique_ptr<WholeLayers> whole_;  // null without rows_to_cut
     std::int64_t first_row_ = 0;          // of the last pass, that this rank computed
@@ -270,10 +243,6 @@ class Decoder {
     // DecoderLinks::joint_output(): the place of all normed rows, instead of buffers_.hidden.
     // nullptr: sums and norms are apart.
     void* joint_ = nullptr;
-    std::unique_ptr<LatentBuffers> latent_buffers_;
-    std::unique_ptr<FeedForwardBuffers> feed_forward_buffers_;
-    std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<OpsMemory>>
-        attended_;  // by begin, columns
 };
 
 }  // namespace voltpile::llm

@@ -1,9 +1,6 @@
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "base/error.h"
-#include "llm/decoder/adapter_loader.h"
 #include "llm/decoder/decoder.h"
 #include "llm/model/lora/adapter_memory.h"
 
@@ -51,18 +48,11 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
         page_store_ = std::make_unique<PageStore>(ops, *cache_, rows, settings.host_pages);
     }
     const WeightLoader loader(model, ops, share_, settings.loaded);
-    std::vector<float> factors;
-    if (config_.rope_factors) factors = loader.vector(model.tensor("rope_freqs.weight"));
-    rope_ =
-        rope_frequencies(config_, factors, std::int64_t{settings.limits.pages_per_sequence} * kv_page_tokens);
-    rope_memory_ = loader.memory(rope_.frequencies);
-    if (config_.window_rope_theta > 0) {
-        window_rope_ = window_rope_frequencies(config_);
-        window_rope_memory_ = loader.memory(window_rope_.frequencies);
-    }
+    rope_ = std::make_unique<RopeTables>(loader,
+                                         std::int64_t{settings.limits.pages_per_sequence} * kv_page_tokens);
     load_ends(loader);
     for (int i = 0; predicts() && i < config_.layers; ++i) predictions_.push_back(load_prediction(loader, i));
-    allocate_buffers(adapter_buffers(model));
+    allocate_buffers(model);
     const int on_host = first_layer_on_host(config_, settings_.experts_on_host);
     if (on_host < settings_.layer_end)
         host_experts_ =
@@ -80,93 +70,22 @@ Decoder::Decoder(const ModelSource& model, Ops& ops, DecoderLinks& links, const 
 }
 
 Decoder::Layer Decoder::load_layer(const WeightLoader& loader, int index, bool experts_on_host) {
-    const ModelSource& model = loader.model();
-    const auto vector = [&](const char* name) {
-        return loader.vector_memory(model.layer_tensor(index, name));
+    const auto norm = [&](const char* name) {
+        return Norm(loader, loader.model().layer_tensor(index, name));
     };
-    Layer layer;
-    const auto norm_of = [&](const char* name) { return norm(loader, model.layer_tensor(index, name)); };
+    Layer layer{
+        .attention = {loader, index, *rope_, *attention_buffers_},
+        .feed_forward = load_feed_forward(loader, index, experts_on_host ? host_experts_.get() : nullptr)};
     if (config_.blocks.input_norms) {
         const EagleHead* const eagle = eagle_head_of(config_);
-        if (eagle == nullptr || !eagle->norm_before_residual)
-            layer.attention_norm = norm_of("attn_norm.weight");
-        layer.feed_forward_norm = norm_of("ffn_norm.weight");
+        if (eagle == nullptr || !eagle->norm_before_residual) layer.attention_norm = norm("attn_norm.weight");
+        layer.feed_forward_norm = norm("ffn_norm.weight");
     }
     if (config_.blocks.output_norms) {
-        layer.attention_output_norm = norm_of("post_attention_norm.weight");
-        layer.feed_forward_output_norm = norm_of("post_ffw_norm.weight");
+        layer.attention_output_norm = norm("post_attention_norm.weight");
+        layer.feed_forward_output_norm = norm("post_ffw_norm.weight");
     }
-    layer.matrices = AttentionMatrices(loader, index);
-    if (config_.latent.kv_rank == 0)
-        layer.qkv_adapters =
-            load_adapters(loader, index, {"attn_q.weight", "attn_k.weight", "attn_v.weight"});
-    if (config_.blocks.qkv_bias) {
-        layer.q_bias = vector("attn_q.bias");
-        layer.k_bias = vector("attn_k.bias");
-        layer.v_bias = vector("attn_v.bias");
-    }
-    if (config_.blocks.qk_norm != QkNorm::None) {
-        layer.q_norm = norm_of("attn_q_norm.weight");
-        layer.k_norm = norm_of("attn_k_norm.weight");
-    }
-    layer.o_adapters = load_adapters(loader, index, {"attn_output.weight"});
-    if (config_.blocks.output_bias) layer.o_bias = vector("attn_output.bias");
-    if (config_.blocks.sinks) layer.sinks = vector("attn_sinks.weight");
-    layer.feed_forward = load_feed_forward(loader, index, experts_on_host ? host_experts_.get() : nullptr);
-    set_attention(index, layer);
-    place_attended(tensor_shard(model, model.layer_tensor(index, "attn_output.weight"), share_), layer);
     return layer;
-}
-
-std::unique_ptr<OpsMemory> Decoder::norm(const WeightLoader& loader, const ModelTensor& tensor,
-                                         float scale) const {
-    std::vector<float> weights = loader.vector(tensor);
-    for (float& weight : weights) weight = (weight + static_cast<float>(config_.norm_offset)) * scale;
-    return loader.memory(weights);
-}
-
-void Decoder::set_attention(int index, Layer& layer) const {
-    layer.qkv.heads = static_cast<int>(share_.heads.size());
-    layer.qkv.kv_heads = static_cast<int>(share_.kv_heads.size());
-    layer.qkv.head_dim = static_cast<int>(config_.head_dim);
-    layer.qkv.q_bias = numbers(layer.q_bias);
-    layer.qkv.k_bias = numbers(layer.k_bias);
-    layer.qkv.v_bias = numbers(layer.v_bias);
-    layer.qkv.q_norm = numbers(layer.q_norm);
-    layer.qkv.k_norm = numbers(layer.k_norm);
-    layer.qkv.norm_eps = static_cast<float>(config_.rms_eps);
-    if (config_.blocks.qk_norm == QkNorm::Row) {
-        layer.qkv.row_squares = numbers(buffers_.squares);
-        layer.qkv.norm_heads = static_cast<int>(config_.heads);
-        layer.qkv.norm_kv_heads = static_cast<int>(config_.kv_heads);
-    }
-    const auto at = static_cast<std::size_t>(index);
-    const bool slides = at < config_.layer_slides.size() && config_.layer_slides[at];
-    const bool rotates = config_.layer_rotates.empty() || config_.layer_rotates[at];
-    const bool own_rope = slides && window_rope_memory_;
-    const RopeFrequencies& rope = own_rope ? window_rope_ : rope_;
-    layer.qkv.rope_style = config_.rope_style;
-    layer.qkv.rope_dims = rotates ? static_cast<int>(2 * rope.frequencies.size()) : 0;
-    layer.qkv.rope_frequencies = numbers(own_rope ? window_rope_memory_ : rope_memory_);
-    layer.qkv.rope_magnitude = rope.magnitude;
-    layer.attention.window = slides ? static_cast<int>(config_.sliding_window) : 0;
-    layer.attention.scale = config_.attention_scale > 0 ? static_cast<float>(config_.attention_scale)
-                                                        : 1 / std::sqrt(static_cast<float>(config_.head_dim));
-    layer.attention.soft_cap = static_cast<float>(config_.attention_soft_cap);
-    layer.attention.sinks = numbers(layer.sinks);
-}
-
-void Decoder::place_attended(const TensorShard& shard, Layer& layer) {
-    const auto columns = static_cast<std::int64_t>(shard.stored.columns());
-    layer.attended_begin = static_cast<std::int64_t>(shard.used_columns.begin - shard.stored.column_begin);
-    auto& memory = attended_[{layer.attended_begin, columns}];
-    if (!memory) {
-        const std::vector<std::byte> zeros(static_cast<std::size_t>(settings_.limits.rows * columns) *
-                                           bytes_of(ops_.hidden_element()));
-        memory = ops_.allocate(zeros.size());
-        ops_.upload(memory->data(), zeros.data(), zeros.size());
-    }
-    layer.attended = memory->data();
 }
 
 void Decoder::load_ends(const WeightLoader& loader) {
@@ -182,7 +101,7 @@ void Decoder::load_ends(const WeightLoader& loader) {
             static_cast<std::int64_t>(rank_share(model, rank, settings_.ranks).words.begin));
     word_begin_.push_back(config_.vocab);
     if (predicts()) return;  // load_prediction() loads what each layer has of its own
-    output_norm_ = norm(loader, model.tensor("output_norm.weight"), static_cast<float>(config_.logit_scale));
+    output_norm_ = Norm(loader, model.tensor("output_norm.weight"), static_cast<float>(config_.logit_scale));
     if (!(embeds && settings_.ranks == 1 && config_.tied_embeddings)) head_ = load_head(loader, model.head());
 }
 
@@ -200,22 +119,22 @@ Decoder::Prediction Decoder::load_prediction(const WeightLoader& loader, int ind
     const auto at = static_cast<std::size_t>(index);
     const bool own_head = config_.prediction->own_head[at];
     Prediction out;
-    out.embedding_norm = norm(loader, tensor("nextn.enorm.weight"));
+    out.embedding_norm = Norm(loader, tensor("nextn.enorm.weight"));
     if (const EagleHead* const eagle = eagle_head_of(config_)) {
-        if (eagle->norm_before_residual) out.hidden_norm = norm(loader, tensor("attn_norm.weight"));
+        if (eagle->norm_before_residual) out.hidden_norm = Norm(loader, tensor("attn_norm.weight"));
         out.fusion = loader.matrix(tensor("nextn.fc.weight"));
         out.joined = ops_.allocate(static_cast<std::size_t>(2 * config_.hidden * settings_.limits.rows) *
                                    bytes_of(ops_.hidden_element()));
-        out.output_norm = norm(loader, model.tensor("output_norm.weight"), scale);
+        out.output_norm = Norm(loader, model.tensor("output_norm.weight"), scale);
         if (own_head) out.head = load_head(loader, model.head());
         return out;
     }
-    out.hidden_norm = norm(loader, tensor("nextn.hnorm.weight"));
+    out.hidden_norm = Norm(loader, tensor("nextn.hnorm.weight"));
     const ModelTensor& projection = tensor("nextn.eh_proj.weight");
     const auto columns = static_cast<std::size_t>(config_.hidden);
     out.of_embedding = loader.matrix(projection, {0, projection.rows, 0, columns});
     out.of_hidden = loader.matrix(projection, {0, projection.rows, columns, 2 * columns});
-    out.output_norm = norm(loader, tensor("nextn.shared_head_norm.weight"), scale);
+    out.output_norm = Norm(loader, tensor("nextn.shared_head_norm.weight"), scale);
     if (config_.prediction->own_embedding[at]) {
         const ModelTensor& embedding = tensor("nextn.embed_tokens.weight");
         out.embedding = loader.matrix(embedding, whole(embedding));
@@ -224,7 +143,7 @@ Decoder::Prediction Decoder::load_prediction(const WeightLoader& loader, int ind
     return out;
 }
 
-void Decoder::allocate_buffers(const AdapterBuffers& for_adapters) {
+void Decoder::allocate_buffers(const ModelSource& model) {
     const auto floats = [&](std::int64_t rows, std::int64_t columns) {
         return ops_.allocate(static_cast<std::size_t>(rows * columns) * sizeof(float));
     };
@@ -232,19 +151,16 @@ void Decoder::allocate_buffers(const AdapterBuffers& for_adapters) {
         return ops_.allocate(static_cast<std::size_t>(rows * columns) * bytes_of(ops_.hidden_element()));
     };
     const std::int64_t rows = settings_.limits.rows;
-    const std::int64_t heads = static_cast<std::int64_t>(share_.heads.size() + 2 * share_.kv_heads.size());
     // The norms of outputs come between the sums and their addition.
     if (!config_.blocks.output_norms) joint_ = links_.joint_output();
     const std::int64_t ranks = settings_.ranks;
     buffers_.x = floats((rows + ranks - 1) / ranks * ranks, config_.hidden);
     buffers_.partial = floats(rows, config_.hidden);
     if (joint_ == nullptr) buffers_.hidden = hidden(rows, config_.hidden);
-    buffers_.qkv = hidden(rows, heads * config_.head_dim);
-    if (config_.blocks.qk_norm == QkNorm::Row) buffers_.squares = floats(rows, 2);
-    if (config_.latent.kv_rank > 0)
-        latent_buffers_ = std::make_unique<LatentBuffers>(ops_, config_, rows,
-                                                          static_cast<std::int64_t>(share_.heads.size()));
-    feed_forward_buffers_ = std::make_unique<FeedForwardBuffers>(ops_, config_, share_, rows, for_adapters);
+    const std::shared_ptr<OpsMemory> order = make_order_buffer(model, ops_, rows);
+    attention_buffers_ = std::make_unique<AttentionBuffers>(ops_, config_, share_, order, rows);
+    feed_forward_buffers_ =
+        std::make_unique<FeedForwardBuffers>(ops_, config_, share_, order, rows, adapter_buffers(model));
     if (!last_stage()) return;
     const std::int64_t logits = settings_.limits.logits;
     if (norms_all_rows()) {

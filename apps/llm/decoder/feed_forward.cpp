@@ -19,7 +19,8 @@ class GatedProduct final : public FeedForwardPart {
   public:
     // ending: of the tensors' names.
     GatedProduct(const WeightLoader& loader, int layer, const std::string& ending)
-        : gate_(loader.matrix(loader.model().layer_tensor(layer, "ffn_gate" + ending))),
+        : order_(loader, loader.model().layer_tensor(layer, "ffn_gate" + ending)),
+          gate_(loader.matrix(loader.model().layer_tensor(layer, "ffn_gate" + ending))),
           up_(loader.matrix(loader.model().layer_tensor(layer, "ffn_up" + ending))),
           down_(loader.matrix(loader.model().layer_tensor(layer, "ffn_down" + ending))),
           gate_up_adapters_(load_adapters(loader, layer, {"ffn_gate" + ending, "ffn_up" + ending})),
@@ -35,17 +36,17 @@ class GatedProduct final : public FeedForwardPart {
     }
 
     void run(Ops& ops, const RmsNorm& x, const BatchView& batch, const FeedForwardBuffers& buffers,
-             FloatRows out, FeedForwardOutput use) const override {
+             FloatRows out, PartOutput use) const override {
         const HiddenRows gated{buffers.gated->data(), x.out.rows, gate_->rows()};
         if (gate_up_adapters_ && batch.adapter != nullptr) {
             const HiddenRows both{buffers.gate_up->data(), x.out.rows, gate_->rows() + up_->rows()};
             ops.adapted_gated_matmul(x, *gate_, *up_, activation_, *gate_up_adapters_, batch, both, gated);
         } else {
-            ops.norm_gated_matmul(x, *gate_, *up_, activation_, gated);
+            ops.norm_gated_matmul(order_.ordered(ops, x, buffers.order), *gate_, *up_, activation_, gated);
         }
-        if (use == FeedForwardOutput::Added)
+        if (use == PartOutput::Added)
             ops.add_matmul(gated, *down_, nullptr, out);
-        else if (use == FeedForwardOutput::Part && !down_adapters_)
+        else if (use == PartOutput::Part && !down_adapters_)
             ops.matmul_part(gated, *down_, JointPart::FeedForward, out);
         else
             ops.matmul(gated, *down_, out);
@@ -53,6 +54,7 @@ class GatedProduct final : public FeedForwardPart {
     }
 
   private:
+    InputOrder order_;  // of gate and up
     std::unique_ptr<WeightMatrix> gate_, up_, down_;
     std::unique_ptr<AdapterWeights> gate_up_adapters_, down_adapters_;  // null: no adapter changes them
     Activation activation_;
@@ -102,11 +104,11 @@ class Mixture final : public FeedForwardPart {
     }
 
     void run(Ops& ops, const RmsNorm& x, const BatchView& batch, const FeedForwardBuffers& buffers,
-             FloatRows out, FeedForwardOutput use) const override {
+             FloatRows out, PartOutput use) const override {
         Routing routing =
             routing_in(buffers.routing->data(), buffers.rows, held_, settings_.used, shared_ != nullptr);
         routing.all_experts = settings_.experts;
-        routing.adds = use == FeedForwardOutput::Added;
+        routing.adds = use == PartOutput::Added;
         const HiddenRows gated{buffers.of_experts->data(), x.out.rows * settings_.used, gate_->rows()};
         RmsNorm done = x;
         done.done = true;
@@ -116,8 +118,7 @@ class Mixture final : public FeedForwardPart {
         if (gated_too) return ops.sum_experts(gated, *down_, routing, out);
         ops.norm_route(x, settings_, batch, routing, router_adapters_.get());
         std::function<void()> shared;
-        if (shared_)
-            shared = [&] { shared_->run(ops, done, batch, buffers, out, FeedForwardOutput::Stored); };
+        if (shared_) shared = [&] { shared_->run(ops, done, batch, buffers, out, PartOutput::Stored); };
         if (host_ != nullptr) {
             // The shared expert runs on the device while the cores compute the others.
             host_->sum(x.out, expert_layer(), batch, routing, gated, out, shared);
@@ -173,8 +174,9 @@ class Mixture final : public FeedForwardPart {
 }  // namespace
 
 FeedForwardBuffers::FeedForwardBuffers(Ops& ops, const ModelConfig& config, const RankShare& share,
-                                       std::int64_t rows_of_pass, const AdapterBuffers& for_adapters)
-    : rows(rows_of_pass) {
+                                       std::shared_ptr<OpsMemory> of_order, std::int64_t rows_of_pass,
+                                       const AdapterBuffers& for_adapters)
+    : rows(rows_of_pass), order(std::move(of_order)) {
     const auto hidden = [&](std::int64_t of_rows, std::size_t columns) {
         return ops.allocate(static_cast<std::size_t>(of_rows) * columns * bytes_of(ops.hidden_element()));
     };

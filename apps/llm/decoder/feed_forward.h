@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "llm/decoder/input_order.h"
+#include "llm/decoder/part_output.h"
 #include "llm/decoder/weight_loader.h"
 #include "llm/model/lora/adapter_memory.h"
 
@@ -11,11 +13,13 @@ namespace voltpile::llm {
 
 // Activations of the feed-forward part, which all layers share.
 struct FeedForwardBuffers {
-    // rows: of the largest pass.
-    FeedForwardBuffers(Ops& ops, const ModelConfig& config, const RankShare& share, std::int64_t rows,
+    // order: of make_order_buffer(). rows: of the largest pass.
+    FeedForwardBuffers(Ops& ops, const ModelConfig& config, const RankShare& share,
+                       std::shared_ptr<OpsMemory> order, std::int64_t rows,
                        const AdapterBuffers& for_adapters);
 
     std::int64_t rows;
+    std::shared_ptr<OpsMemory> order;
     std::unique_ptr<OpsMemory> gate_up;     // products of gate and up before they are gated; may be null
     std::unique_ptr<OpsMemory> added;       // to the gates of experts, see Ops::gated_experts; may be null
     std::unique_ptr<OpsMemory> gated;       // of the dense part, or of the shared expert
@@ -23,16 +27,12 @@ struct FeedForwardBuffers {
     std::unique_ptr<OpsMemory> routing;
 };
 
-// What becomes of the output: it is stored, added to what is there, or stored as a part of the sum that
-// JointSums adds next (Ops::matmul_part).
-enum class FeedForwardOutput { Stored, Added, Part };
-
 class FeedForwardPart {
   public:
     virtual ~FeedForwardPart() = default;
     // out: the rank's part of the layer's output, before the sum over all ranks. x: the normed rows.
     virtual void run(Ops& ops, const RmsNorm& x, const BatchView& batch, const FeedForwardBuffers& buffers,
-                     FloatRows out, FeedForwardOutput use) const = 0;
+                     FloatRows out, PartOutput use) const = 0;
     // Whether the output of so many rows should be added. With adapters, the order of sums depends on it.
     virtual bool adds(const Ops& ops, std::int64_t rows) const = 0;
 };

@@ -6,15 +6,16 @@ WholeLayers::WholeLayers(const WeightLoader& loader, DecoderLinks& links, int ra
     : config_(loader.model().config()),
       ops_(loader.ops()),
       exchange_(ops_, links, head_exchange_shape(config_, rank, ranks, rows)),
-      feed_forward_buffers_(ops_, config_, loader.share(), joint_share(rows, ranks), {}) {
+      projection_buffers_(ops_, config_, make_order_buffer(loader.model(), ops_, joint_share(rows, ranks)),
+                          joint_share(rows, ranks), config_.heads),
+      feed_forward_buffers_(ops_, config_, loader.share(), projection_buffers_.order,
+                            joint_share(rows, ranks), {}) {
     const std::int64_t share = joint_share(rows, ranks);
     const auto hidden = [&](std::int64_t columns) {
         return ops_.allocate(static_cast<std::size_t>(share * columns) * bytes_of(ops_.hidden_element()));
     };
     hidden_ = hidden(config_.hidden);
     qkv_ = hidden((config_.heads + 2 * config_.kv_heads) * config_.head_dim);
-    if (config_.latent.kv_rank > 0)
-        latent_buffers_ = std::make_unique<LatentBuffers>(ops_, config_, share, config_.heads);
 }
 
 void WholeLayers::load(const WeightLoader& loader, int layer) {
@@ -24,7 +25,7 @@ void WholeLayers::load(const WeightLoader& loader, int layer) {
 HiddenRows WholeLayers::project(int layer, const RmsNorm& input, std::int64_t rows, SentinelPlace place) {
     const HiddenRows qkv{qkv_->data(), input.out.rows,
                          (config_.heads + 2 * config_.kv_heads) * config_.head_dim};
-    at(layer).attention.project(ops_, input, latent_buffers_.get(), place, qkv);
+    at(layer).attention.project(ops_, input, projection_buffers_, place, qkv);
     return exchange_.to_heads(qkv, rows);
 }
 
@@ -33,7 +34,7 @@ void WholeLayers::output(int layer, std::int64_t rows, FloatRows out) {
 }
 
 void WholeLayers::feed_forward(int layer, const RmsNorm& input, const BatchView& batch, FloatRows out) const {
-    at(layer).feed_forward->run(ops_, input, batch, feed_forward_buffers_, out, FeedForwardOutput::Stored);
+    at(layer).feed_forward->run(ops_, input, batch, feed_forward_buffers_, out, PartOutput::Stored);
 }
 
 }  // namespace voltpile::llm

@@ -49,7 +49,7 @@ class WholeLayers {
     HeadExchange exchange_;
     std::vector<Layer> layers_;
     std::unique_ptr<OpsMemory> hidden_, qkv_;
-    std::unique_ptr<LatentBuffers> latent_buffers_;  // null without latent attention
+    ProjectionBuffers projection_buffers_;
     FeedForwardBuffers feed_forward_buffers_;
 };
 

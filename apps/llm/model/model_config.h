@@ -151,6 +151,14 @@ double rope_magnitude(const RopeScaling& scaling);
 // Returns the description of an EAGLE 3 head; nullptr for other models.
 const EagleHead* eagle_head_of(const ModelConfig& config);
 
+// Whether a layer uses the window, and whether it uses RoPE.
+inline bool slides(const ModelConfig& config, std::int64_t layer) {
+    return !config.layer_slides.empty() && config.layer_slides[static_cast<std::size_t>(layer)];
+}
+inline bool rotates(const ModelConfig& config, std::int64_t layer) {
+    return config.layer_rotates.empty() || config.layer_rotates[static_cast<std::size_t>(layer)];
+}
+
 // Whether the feed-forward part of a layer is a mixture of experts.
 bool has_experts(const ModelConfig& config, std::int64_t layer);
 bool has_dense_layers(const ModelConfig& config);

@@ -294,6 +294,11 @@ std::uint64_t hidden_row_bytes(const ModelConfig& config, WeightLayout layout) {
     return static_cast<std::uint64_t>(config.hidden) * (layout == WeightLayout::Gpu ? 2 : 4);
 }
 
+bool has_ordered_columns(const ModelSource& model) {
+    return std::ranges::any_of(model.tensors(),
+                               [](const ModelTensor& tensor) { return !tensor.column_order.empty(); });
+}
+
 std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, const PassShape& pass) {
     const bool gpu = layout == WeightLayout::Gpu;
     const std::int64_t tensor = pass.tensor_parallel;
@@ -315,8 +320,8 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
     const std::int64_t read =
         (pass.read_layers > 0 ? copies_read * pass.read_layers + 1 : 0) * config.hidden +
         (eagle_head_of(config) != nullptr ? 2 * config.hidden : 0);
-    const std::int64_t whole =
-        (joint ? 2 : 1) * config.hidden + attention.whole + (pass.whole_experts ? of_experts : 0) + read;
+    const std::int64_t whole = (joint ? 2 : 1) * config.hidden + (pass.orders_columns ? config.hidden : 0) +
+                               attention.whole + (pass.whole_experts ? of_experts : 0) + read;
     const std::int64_t cut = attention.cut + gates + ffn - (pass.whole_experts ? of_experts : 0);
     // Of passes cut by rows: a share of the rows with everything, and queries, keys and values of the rank's
     // heads where they are sent and received.

@@ -94,6 +94,9 @@ struct AdapterBuffers {
     bool added_to_experts = false;  // what is added to the gate and up products of experts
 };
 
+// Whether a model has matrices with ModelTensor::column_order.
+bool has_ordered_columns(const ModelSource& model);
+
 // The largest pass of a team.
 struct PassShape {
     int tensor_parallel = 1;
@@ -104,8 +107,9 @@ struct PassShape {
     bool whole_experts = false;  // see RankShare
     // Rows of a pass of the prediction layers or the EAGLE 3 head; 0: there is neither.
     int prediction_rows = 0;
-    int read_layers = 0;       // whose inputs the head reads
-    bool cut_by_rows = false;  // see WholeLayers
+    int read_layers = 0;          // whose inputs the head reads
+    bool cut_by_rows = false;     // see WholeLayers
+    bool orders_columns = false;  // see InputOrder
 };
 
 // Returns the bytes that a rank needs beside weights and KV cache: activations of the largest pass, mostly

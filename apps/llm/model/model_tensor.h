@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "llm/model/weight_format.h"
@@ -36,6 +37,8 @@ struct ModelTensor {
     // The matrix that a Hugging Face folder has packed, and the row where this tensor begins in it.
     const PackedMatrix* packed = nullptr;
     std::size_t packed_row = 0;
+    // Column j multiplies number column_order[j] of the input; empty: number j. See sort_columns().
+    std::span<const std::int32_t> column_order{};
 
     std::size_t bytes() const { return rows * row_bytes(format, columns); }
 };

@@ -77,7 +77,8 @@ void ReplicaRoom::set_working(ReplicaPlan& plan) const {
                          has_whole_experts(model_, teams.tensor),
                          request_.prediction_rows(),
                          static_cast<int>(request_.read_layers.size()),
-                         plan.rows_to_cut > 0};
+                         plan.rows_to_cut > 0,
+                         has_ordered_columns(model_)};
     plan.working = working_bytes(model_.config(), layout_of(plan.plan), pass);
     plan.host_working = plan.experts_on_host > 0 ? host_working_bytes(model_.config(), pass) : 0;
 }
