@@ -161,7 +161,7 @@ std::pair<std::string, std::size_t> quantize(const QuantizeArguments& args) {
     llm::QuantizeSettings settings;
     settings.mixture = mixture_of(args);
     settings.threads = args.thread_count();
-    const llm::ModelFiles model(args.input);
+    const llm::ModelFiles model(args.input, llm::Columns::AsStored);
     check_output(args, model);
     const auto input = model.gguf() != nullptr ? llm::open_gguf_input(model) : llm::open_folder_input(model);
     StopSignals signals;  // an interrupted run removes its file, which may have 100 GB

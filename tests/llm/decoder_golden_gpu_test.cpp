@@ -21,9 +21,10 @@ INSTANTIATE_TEST_SUITE_P(Families, DecoderGoldenGpuTest,
                          [](const auto& name) { return name.param; });
 INSTANTIATE_TEST_SUITE_P(Packed, DecoderGoldenGpuTest,
                          testing::Values("packed_gptq", "packed_gptq_zeros", "packed_gptq_order",
-                                         "packed_gptq_8", "packed_awq", "packed_int4", "packed_int4_zeros",
-                                         "packed_int8", "packed_fp8", "packed_fp8_32", "packed_fp8_rows",
-                                         "packed_nf4", "packed_nf4_double", "packed_nf4_32", "packed_fp4"),
+                                         "packed_gptq_one_order", "packed_gptq_8", "packed_awq",
+                                         "packed_int4", "packed_int4_zeros", "packed_int8", "packed_fp8",
+                                         "packed_fp8_32", "packed_fp8_rows", "packed_nf4",
+                                         "packed_nf4_double", "packed_nf4_32", "packed_fp4"),
                          [](const auto& name) { return name.param; });
 
 // Activations are fp16, rounded by 2^-12 on average at each of some ten products of a token: squared and

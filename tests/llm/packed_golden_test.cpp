@@ -46,9 +46,10 @@ class PackedGoldenTest : public ::testing::TestWithParam<std::string> {
 
 INSTANTIATE_TEST_SUITE_P(Methods, PackedGoldenTest,
                          ::testing::Values("packed_gptq", "packed_gptq_zeros", "packed_gptq_order",
-                                           "packed_gptq_8", "packed_awq", "packed_int4", "packed_int4_zeros",
-                                           "packed_int8", "packed_fp8", "packed_fp8_32", "packed_fp8_rows",
-                                           "packed_nf4", "packed_nf4_double", "packed_nf4_32", "packed_fp4"),
+                                           "packed_gptq_one_order", "packed_gptq_8", "packed_awq",
+                                           "packed_int4", "packed_int4_zeros", "packed_int8", "packed_fp8",
+                                           "packed_fp8_32", "packed_fp8_rows", "packed_nf4",
+                                           "packed_nf4_double", "packed_nf4_32", "packed_fp4"),
                          [](const auto& name) { return name.param; });
 
 TEST_P(PackedGoldenTest, WeightsAreBitIdenticalToTheirDefinition) {
@@ -56,9 +57,10 @@ TEST_P(PackedGoldenTest, WeightsAreBitIdenticalToTheirDefinition) {
     const auto json = nlohmann::json::parse(file);
     const auto in_f16 = json.value("in_f16", std::vector<std::string>());
     std::size_t compared = 0;
-    for (const ModelTensor& tensor : files_.tensors()) {
+    const ModelFiles files(golden_folder(GetParam()), Columns::AsStored);
+    for (const ModelTensor& tensor : files.tensors()) {
         if (tensor.packed == nullptr) continue;
-        const auto weights = weights_of(files_, tensor, whole(tensor));
+        const auto weights = weights_of(files, tensor, whole(tensor));
         const std::string hash = hash_of(weights);
         for (const auto& [in_folder, wanted] : json["weights"].items()) {
             if (wanted.get<std::string>() != hash) continue;
@@ -69,7 +71,7 @@ TEST_P(PackedGoldenTest, WeightsAreBitIdenticalToTheirDefinition) {
         // A slice within: rows that begin in a tile, a block of columns.
         const std::size_t block = std::max<std::size_t>(block_size(tensor.format), 32);
         const TensorSlice slice{3, tensor.rows - 1, block, 2 * block};
-        const auto part = weights_of(files_, tensor, slice);
+        const auto part = weights_of(files, tensor, slice);
         for (std::size_t r = 0; r < slice.rows(); ++r)
             ASSERT_EQ(std::memcmp(part.data() + r * block, weights.data() + (r + 3) * tensor.columns + block,
                                   block * sizeof(float)),
@@ -87,6 +89,64 @@ TEST_P(PackedGoldenTest, HasTheLogitsOfTransformers) {
     EXPECT_LT(nmse(rounded.run_in_pieces(golden_.tokens, {300}), golden_.logits), 1e-3);
     TestModel two(files_, 2, {0}, make_reference_ops);
     EXPECT_LT(nmse(two.run_in_pieces(golden_.tokens, {300}), golden_.logits), 1e-5);
+}
+
+// Returns the weights of a layer's matrix with its rows and columns in the order of the file. rows: the order
+// in which the matrix has them; empty: that of the file.
+std::vector<float> in_order_of_file(const ModelSource& model, const char* name,
+                                    std::span<const std::int32_t> rows = {}) {
+    const ModelTensor& tensor = model.layer_tensor(0, name);
+    const auto weights = weights_of(model, tensor, whole(tensor));
+    std::vector<float> out(weights.size());
+    for (std::size_t r = 0; r < tensor.rows; ++r)
+        for (std::size_t c = 0; c < tensor.columns; ++c) {
+            const auto row = rows.empty() ? r : static_cast<std::size_t>(rows[r]);
+            const auto column =
+                tensor.column_order.empty() ? c : static_cast<std::size_t>(tensor.column_order[c]);
+            out[row * tensor.columns + column] = weights[r * tensor.columns + c];
+        }
+    return out;
+}
+
+// The same weights in fewer bits. As they are in the file they are rounded to fp16.
+TEST(PackedTensors, SortedColumnsHaveTheWeightsOfTheFile) {
+    const std::string folder = golden_folder("packed_gptq_one_order");
+    const ModelFiles sorted(folder), stored(folder, Columns::AsStored);
+    // The columns of down in the order of its groups, which the rows of gate and up share.
+    const auto down = stored.layer_tensor(0, "ffn_down.weight").packed->sorted_columns();
+    ASSERT_EQ(down.size(), 96U);
+    const auto compare = [&](const char* name, WeightFormat format, std::vector<float> got) {
+        EXPECT_EQ(sorted.layer_tensor(0, name).format, format) << name;
+        const std::vector<float> wanted = in_order_of_file(stored, name);
+        for (float& weight : got) weight = float_from_half(half_from_float(weight));
+        EXPECT_EQ(got, wanted) << name;
+    };
+    for (const char* name : {"attn_q.weight", "attn_k.weight", "attn_v.weight"}) {
+        EXPECT_EQ(sorted.layer_tensor(0, name).column_order.size(), 64U);
+        compare(name, WeightFormat::UINT4, in_order_of_file(sorted, name));
+    }
+    for (const char* name : {"ffn_gate.weight", "ffn_up.weight"})
+        compare(name, WeightFormat::UINT4, in_order_of_file(sorted, name, down));
+    compare("attn_output.weight", WeightFormat::F16, in_order_of_file(sorted, "attn_output.weight"));
+    // Nothing is to be gathered for down, so it names no order.
+    const ModelTensor& tensor = sorted.layer_tensor(0, "ffn_down.weight");
+    EXPECT_TRUE(tensor.column_order.empty());
+    const auto weights = weights_of(sorted, tensor, whole(tensor));
+    std::vector<float> in_file(weights.size());
+    for (std::size_t i = 0; i < weights.size(); ++i)
+        in_file[i / 96 * 96 + static_cast<std::size_t>(down[i % 96])] = weights[i];
+    compare("ffn_down.weight", WeightFormat::UINT4, in_file);
+}
+
+// Q, K and V, and gate and up, have different orders here, so only down is sorted.
+TEST(PackedTensors, MatricesWithDifferentOrdersStayAsTheyAre) {
+    const ModelFiles model(golden_folder("packed_gptq_order"));
+    for (const char* name :
+         {"attn_q.weight", "attn_k.weight", "attn_v.weight", "ffn_gate.weight", "ffn_up.weight"}) {
+        EXPECT_EQ(model.layer_tensor(0, name).format, WeightFormat::F16) << name;
+        EXPECT_TRUE(model.layer_tensor(0, name).column_order.empty()) << name;
+    }
+    EXPECT_EQ(model.layer_tensor(0, "ffn_down.weight").format, WeightFormat::UINT4);
 }
 
 // Returns the error for a copy of a golden folder with one text in the header replaced by another as long, or

@@ -18,6 +18,7 @@
 #include "llm/model/gguf_config.h"
 #include "llm/model/hf_config.h"
 #include "llm/model/packed/expert_stacks.h"
+#include "llm/model/packed/sort_columns.h"
 #include "llm/model/packed/unpack_tensors.h"
 #include "llm/model/prediction_layer.h"
 #include "llm/model/safetensors_file.h"
@@ -113,7 +114,7 @@ std::string what_has(const ModelConfig& config) {
     return fmt::format("a {} model with {} layers", config.family->name, config.layers);
 }
 
-std::vector<ModelTensor> matched_tensors(TensorFiles& files, const ModelConfig& config) {
+std::vector<ModelTensor> matched_tensors(TensorFiles& files, const ModelConfig& config, Columns columns) {
     std::vector<ModelTensor> table = tensor_table(config);
     divide_fused_tensors(files, table);
     std::vector<std::string> problems;
@@ -157,7 +158,10 @@ std::vector<ModelTensor> matched_tensors(TensorFiles& files, const ModelConfig& 
                                            eagle_head_of(config) != nullptr
                                                ? what_has(config)
                                                : fmt::format("a {} model", config.family->name)));
-    if (problems.empty()) return table;
+    if (problems.empty()) {
+        if (columns == Columns::Sorted) sort_columns(table, config, files.packed);
+        return table;
+    }
     const std::size_t count = problems.size();
     problems.resize(std::min(count, kMostProblems));
     throw FileError(
@@ -169,23 +173,25 @@ std::vector<ModelTensor> matched_tensors(TensorFiles& files, const ModelConfig& 
 
 }  // namespace
 
-ModelFiles::ModelFiles(const std::string& path) : ModelFiles(path, open_files(path), false) {}
+ModelFiles::ModelFiles(const std::string& path, Columns columns)
+    : ModelFiles(path, open_files(path), false, columns) {}
 
-ModelFiles::ModelFiles(const std::string& path, TensorFiles files, bool prediction)
-    : ModelFiles(path, files, config_of(files, prediction)) {}
+ModelFiles::ModelFiles(const std::string& path, TensorFiles files, bool prediction, Columns columns)
+    : ModelFiles(path, files, config_of(files, prediction), columns) {}
 
-ModelFiles::ModelFiles(const std::string& path, TensorFiles& files, const ModelConfig& config)
-    : ModelSource(config, matched_tensors(files, config)), path_(path), files_(std::move(files)) {}
+ModelFiles::ModelFiles(const std::string& path, TensorFiles& files, const ModelConfig& config,
+                       Columns columns)
+    : ModelSource(config, matched_tensors(files, config, columns)), path_(path), files_(std::move(files)) {}
 
 std::unique_ptr<ModelSource> ModelFiles::eagle_head(const std::string& folder, const ModelConfig& model) {
     TensorFiles files = open_safetensors(folder);
     const ModelConfig config = read_eagle_head(files, model);
-    return std::unique_ptr<ModelSource>(new ModelFiles(folder, files, config));
+    return std::unique_ptr<ModelSource>(new ModelFiles(folder, files, config, Columns::AsStored));
 }
 
 std::unique_ptr<ModelSource> ModelFiles::prediction_layers() const {
     if (config().prediction_layers == 0) return ModelSource::prediction_layers();
-    return std::unique_ptr<ModelSource>(new ModelFiles(path_, open_files(path_), true));
+    return std::unique_ptr<ModelSource>(new ModelFiles(path_, open_files(path_), true, Columns::AsStored));
 }
 
 void ModelFiles::read(const ModelTensor& tensor, const TensorSlice& slice, std::byte* out) const {

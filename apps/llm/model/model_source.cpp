@@ -40,6 +40,13 @@ std::unique_ptr<ModelSource> ModelSource::prediction_layers() const {
         fmt::format("this {} model has no layer that predicts further tokens", config_.family->name));
 }
 
+void ModelSource::attach(Adapters adapters) {
+    const auto sorted = [](const ModelTensor& tensor) { return !tensor.column_order.empty(); };
+    if (!adapters.empty() && std::ranges::any_of(tensors_, sorted))
+        throw std::logic_error("adapters need the model's own order of columns");
+    adapters_ = std::move(adapters);
+}
+
 std::string ModelSource::fingerprint_with_adapters() const {
     if (adapters_.empty()) return fingerprint();
     std::string text = fingerprint();

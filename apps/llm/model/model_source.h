@@ -41,10 +41,11 @@ class ModelSource {
     // for a model without such layers, and FileError as ModelFiles does if its tensors are not complete.
     virtual std::unique_ptr<ModelSource> prediction_layers() const;
 
-    // Adapters that requests can choose, see lora/lora_adapter.h. Attach them before the model is planned.
+    // Adapters that requests can choose, see lora/lora_adapter.h. Attach them before the model is planned,
+    // and only if no tensor has a column_order: throws std::logic_error.
     using Adapters = std::vector<std::shared_ptr<const LoraAdapter>>;
     const Adapters& adapters() const { return adapters_; }
-    void attach(Adapters adapters) { adapters_ = std::move(adapters); }
+    void attach(Adapters adapters);
     // The fingerprint of the model together with its adapters: fingerprint() if there are none.
     std::string fingerprint_with_adapters() const;
 

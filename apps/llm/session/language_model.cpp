@@ -29,7 +29,9 @@ std::unique_ptr<ModelSource> source_of(const ModelChoice& choice) {
     else if (choice.guesses_for != nullptr && is_eagle_head(choice.path))
         source = ModelFiles::eagle_head(choice.path, choice.guesses_for->config());
     else
-        source = std::make_unique<ModelFiles>(choice.path);
+        source = std::make_unique<ModelFiles>(choice.path, choice.lora.empty() && choice.random_adapters == 0
+                                                               ? Columns::Sorted
+                                                               : Columns::AsStored);
     ModelSource::Adapters adapters;
     for (const AdapterChoice& each : choice.lora)
         adapters.push_back(std::make_shared<const LoraAdapter>(each, *source));

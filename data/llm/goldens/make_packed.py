@@ -50,12 +50,14 @@ def by_definition(q, zeros, scales, group_of):
     return (q - zeros[:, group_of]).astype(np.float32) * scales[:, group_of].astype(np.float32)
 
 
-def gptq(name, shape, rng, s):
+def gptq(name, shape, rng, s, one_order=False):
     bits, group, v2 = s["bits"], s["group_size"], s["checkpoint_format"] == "gptq_v2"
     q, zeros, scales = integers(*shape, bits, group, s["sym"], rng)
     group_of = np.zeros(shape[1], int) if group < 0 else np.arange(shape[1]) // group
     if s["desc_act"]:
-        group_of = rng.permutation(group_of)
+        # As GPTQ makes it, matrices that multiply the same numbers have one order.
+        inputs = "qkv" if name.split(".")[-2][0] in "qkv" else name.split(".")[-2].replace("gate", "up")
+        group_of = (np.random.default_rng(list(inputs.encode())) if one_order else rng).permutation(group_of)
     parts = {
         "qweight": pack(q, bits).T,
         "qzeros": pack((zeros - (0 if v2 else 1)).T, bits),
@@ -153,6 +155,7 @@ MODELS = {
     "packed_gptq": (gptq, GPTQ, "Q4_0"),
     "packed_gptq_zeros": (gptq, GPTQ | {"sym": False, "checkpoint_format": "gptq_v2"}, "UINT4"),
     "packed_gptq_order": (gptq, GPTQ | {"desc_act": True, "sym": False}, "F16"),
+    "packed_gptq_one_order": (partial(gptq, one_order=True), GPTQ | {"desc_act": True, "sym": False}, "F16"),
     "packed_gptq_8": (gptq, GPTQ | {"bits": 8, "group_size": -1}, "Q8_0"),
     "packed_awq": (awq, {"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemm", "zero_point": True}, "UINT4"),
     "packed_int4": (packed_integers, compressed("pack-quantized", num_bits=4, group_size=32, strategy="group"), "Q4_0"),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 namespace voltpile::llm {
@@ -15,6 +16,23 @@ int zero_at(const IntegerParts& parts, std::uint64_t row, std::uint64_t group) {
     return parts.zeros.at(row, group) + parts.added_to_zeros;
 }
 
+bool has_whole_blocks(const IntegerParts& parts, std::uint64_t columns) {
+    return columns % kBlock == 0 && (parts.groups == 1 || parts.group % kBlock == 0);
+}
+
+// Returns the columns sorted by group, in the order of the file within a group; none if a group has more or
+// fewer of them than others.
+std::vector<std::int32_t> sorted_by_group(const IntegerParts& parts, std::uint64_t columns) {
+    std::vector<std::int32_t> sorted(parts.group_of.size());
+    if (sorted.empty() || !has_whole_blocks(parts, columns)) return {};
+    std::iota(sorted.begin(), sorted.end(), 0);
+    std::ranges::stable_sort(
+        sorted, {}, [&](std::int32_t column) { return parts.group_of[static_cast<std::size_t>(column)]; });
+    for (std::size_t j = 0; j < sorted.size(); ++j)
+        if (parts.group_of[static_cast<std::size_t>(sorted[j])] != j / parts.group) return {};
+    return sorted;
+}
+
 bool has_middle_zeros(const IntegerParts& parts, std::uint64_t rows) {
     if (parts.zeros.data == nullptr) return true;
     for (std::uint64_t group = 0; group < parts.groups; ++group)
@@ -23,11 +41,10 @@ bool has_middle_zeros(const IntegerParts& parts, std::uint64_t rows) {
     return true;
 }
 
-WeightFormat format_of(const PackedShape& shape, const IntegerParts& parts) {
-    const bool blocks = shape.columns % kBlock == 0 && parts.group_of.empty() &&
-                        (parts.groups == 1 || parts.group % kBlock == 0);
-    if (!blocks) return WeightFormat::F16;
-    const bool middle = has_middle_zeros(parts, shape.rows);
+// rows: in the file. adjacent: whether the columns of a group are.
+WeightFormat format_of(const IntegerParts& parts, std::uint64_t rows, std::uint64_t columns, bool adjacent) {
+    if (!adjacent || !has_whole_blocks(parts, columns)) return WeightFormat::F16;
+    const bool middle = has_middle_zeros(parts, rows);
     if (parts.q.bits == 4) return middle ? WeightFormat::Q4_0 : WeightFormat::UINT4;
     return middle ? WeightFormat::Q8_0 : WeightFormat::F16;
 }
@@ -53,7 +70,29 @@ bool put_block(WeightFormat format, const std::int16_t* values, int zero, float 
 }  // namespace
 
 PackedIntegers::PackedIntegers(PackedShape shape, IntegerParts parts)
-    : PackedMatrix(shape, format_of(shape, parts)), parts_(std::move(parts)) {}
+    : PackedMatrix(shape, format_of(parts, shape.rows, shape.columns, parts.group_of.empty())),
+      parts_(std::move(parts)),
+      stored_rows_(shape.rows),
+      sorted_(sorted_by_group(parts_, shape.columns)) {}
+
+PackedIntegers::PackedIntegers(const PackedIntegers& from, const Arrangement& arrangement)
+    : PackedMatrix({from.place(), arrangement.rows, from.columns()},
+                   format_of(from.parts_, from.stored_rows_, from.columns(),
+                             from.parts_.group_of.empty() || arrangement.sort_columns)),
+      parts_(from.parts_),
+      stored_rows_(from.stored_rows_),
+      sorted_(from.sorted_),
+      is_sorted_(arrangement.sort_columns),
+      row_begin_(arrangement.row_begin),
+      row_order_(arrangement.row_order) {}
+
+std::span<const std::int32_t> PackedIntegers::sorted_columns() const {
+    return sorted_;
+}
+
+std::unique_ptr<PackedMatrix> PackedIntegers::arranged(const Arrangement& arrangement) const {
+    return std::unique_ptr<PackedMatrix>(new PackedIntegers(*this, arrangement));
+}
 
 bool PackedIntegers::convert(const TensorSlice& tile, std::byte* out) const {
     const std::size_t rows = tile.rows(), stride = row_bytes(format(), tile.columns());
@@ -66,16 +105,16 @@ bool PackedIntegers::convert(const TensorSlice& tile, std::byte* out) const {
     for (std::size_t begin = tile.column_begin; begin < tile.column_end; begin += kBlock) {
         const std::size_t width = std::min(kBlock, tile.column_end - begin);
         for (std::size_t k = 0; k < width; ++k) {
-            const std::uint64_t c = begin + k;
+            const std::uint64_t c = is_sorted_ ? static_cast<std::uint64_t>(sorted_[begin + k]) : begin + k;
             const std::uint64_t group = parts_.group_of.empty() ? c / parts_.group : parts_.group_of[c];
             for (std::size_t r = 0; r < rows && group != last; ++r) {
-                const std::uint64_t row = tile.row_begin + r;
+                const std::uint64_t row = stored_row(tile.row_begin + r);
                 zero[r] = zero_at(parts_, row, group);
-                scale[r] = parts_.scales.at(scale_index(parts_, PackedMatrix::rows(), row, group));
+                scale[r] = parts_.scales.at(scale_index(parts_, stored_rows_, row, group));
             }
             last = group;
             for (std::size_t r = 0; r < rows; ++r) {
-                const std::uint64_t row = tile.row_begin + r;
+                const std::uint64_t row = stored_row(tile.row_begin + r);
                 const int q = parts_.q_along_columns ? parts_.q.at(c, row) : parts_.q.at(row, c);
                 values[r * kBlock + k] = static_cast<std::int16_t>(q - zero[r]);
                 scales[r * kBlock + k] = scale[r];

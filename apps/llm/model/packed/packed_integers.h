@@ -27,17 +27,29 @@ struct IntegerParts {
 };
 
 // Converts to Q4_0 (4 bits, zero points 8), UINT4 (4 bits, others) or Q8_0 (8 bits, zero points 128) if a
-// block of 32 columns has one scale, which becomes F16; otherwise to F16.
+// block of 32 columns has one scale, which becomes F16; otherwise to F16. The latter includes matrices whose
+// columns were quantized in another order (act-order of GPTQ), unless they are sorted.
 class PackedIntegers final : public PackedMatrix {
   public:
     PackedIntegers(PackedShape shape, IntegerParts parts);
 
     std::vector<std::span<const std::byte>> parts() const override { return parts_.bytes; }
+    std::span<const std::int32_t> sorted_columns() const override;
+    std::unique_ptr<PackedMatrix> arranged(const Arrangement& arrangement) const override;
 
   private:
+    PackedIntegers(const PackedIntegers& from, const Arrangement& arrangement);
     bool convert(const TensorSlice& tile, std::byte* out) const override;
+    std::uint64_t stored_row(std::uint64_t row) const {
+        return row_begin_ + (row_order_.empty() ? row : static_cast<std::uint64_t>(row_order_[row]));
+    }
 
     IntegerParts parts_;
+    std::uint64_t stored_rows_;
+    std::vector<std::int32_t> sorted_;  // see sorted_columns()
+    bool is_sorted_ = false;            // whether column j is column sorted_[j] of the file
+    std::uint64_t row_begin_ = 0;       // in the file
+    std::span<const std::int32_t> row_order_{};
 };
 
 }  // namespace voltpile::llm

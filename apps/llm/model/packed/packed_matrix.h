@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,14 @@ struct PackedShape {
     std::string place;  // "FILE: tensor NAME", for messages
     std::uint64_t rows;
     std::uint64_t columns;
+};
+
+// The rows of a matrix that another one consists of, and their order.
+struct Arrangement {
+    std::uint64_t row_begin = 0;
+    std::uint64_t rows = 0;
+    std::span<const std::int32_t> row_order{};  // row i is row row_begin + row_order[i]; empty: row_begin + i
+    bool sort_columns = false;                  // column j is column sorted_columns()[j]
 };
 
 class PackedMatrix {
@@ -36,10 +45,19 @@ class PackedMatrix {
     // Returns the bytes in the file: weights, scales...
     virtual std::vector<std::span<const std::byte>> parts() const = 0;
 
+    // Returns the columns sorted by group if those of a group are not adjacent, but as many as its number of
+    // columns and whole blocks, so that format() of the sorted matrix has less bits. Empty for others.
+    virtual std::span<const std::int32_t> sorted_columns() const { return {}; }
+    // Returns a matrix of the same file; nullptr if there is none. Columns can be sorted only if
+    // sorted_columns() is not empty. row_order must outlive the result, this matrix need not.
+    virtual std::unique_ptr<PackedMatrix> arranged(const Arrangement&) const { return nullptr; }
+
   protected:
     static constexpr std::size_t kTileRows = 64;
 
     PackedMatrix(PackedShape shape, WeightFormat format);
+
+    const std::string& place() const { return shape_.place; }
 
     // Writes at most kTileRows rows. Returns false if a scale or weight is not finite in F16. Does not
     // throw.
