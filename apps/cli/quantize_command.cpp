@@ -112,11 +112,11 @@ void print_result(const QuantizeArguments& args, const llm::QuantizeResult& resu
 }
 
 // Returns where the part of a calibration text begins that is kept for the comparison: its last tenth, at
-// most 16 KiB, from the beginning of a line on if there is one.
+// most 16 KiB, from the beginning of a line on if one begins in the first half of it.
 std::size_t kept_part(std::string_view text) {
     constexpr std::size_t most = 16384;
     std::size_t begin = text.size() - std::min(text.size() / 10, most);
-    if (const std::size_t line = text.find('\n', begin); line != text.npos && line + 1 < text.size())
+    if (const std::size_t line = text.find('\n', begin); line < begin + (text.size() - begin) / 2)
         return line + 1;
     const auto continues = [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; };
     while (begin < text.size() && continues(text[begin])) ++begin;  // not within a UTF-8 character

@@ -25,7 +25,7 @@ ReplicaPlan plan_reference(const ModelSource& reference, const ReplicaRequest& r
 EvalPlans plan_both(const ModelSource& model, const ModelSource& reference, const ReplicaRequest& request,
                     const Topology& topology) {
     ReplicaRequest other = request, beside = request;
-    other.cache = KvElement::F16;
+    if (is_quantized(other.cache)) other.cache = KvElement::F16;
     EvalPlans both;
     both.reference = plan_reference(reference, other, topology);
     const TeamPlan teams = both.reference.plan.teams;

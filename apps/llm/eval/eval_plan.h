@@ -6,7 +6,7 @@
 namespace voltpile::llm {
 
 struct EvalPlans {
-    ReplicaPlan reference;  // with an fp16 cache
+    ReplicaPlan reference;  // with an fp16 cache, or fp32 if the model has it
     ReplicaPlan model;      // with the same cut, in the room that the reference leaves
 };
 
