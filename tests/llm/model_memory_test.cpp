@@ -217,5 +217,20 @@ TEST(Stages, TightestStageLimitsTokens) {
     EXPECT_EQ(tokens_in(stages, 100), 0u);
 }
 
+// Rows of the hidden size in another order: fp16 on GPUs, fp32 on cores; of a share of the rows too if passes
+// are cut by rows.
+TEST(ModelMemory, CountsGatheredRows) {
+    const ModelConfig config = synthetic_shape("llama-3-8b");  // hidden size 4096
+    const auto added = [&](WeightLayout layout, bool cut_by_rows) {
+        PassShape pass{.tensor_parallel = 4, .rows = 1000, .logits = 1, .cut_by_rows = cut_by_rows};
+        const std::uint64_t without = working_bytes(config, layout, pass);
+        pass.orders_columns = true;
+        return working_bytes(config, layout, pass) - without;
+    };
+    EXPECT_EQ(added(WeightLayout::Gpu, false), 1000U * 4096 * 2);
+    EXPECT_EQ(added(WeightLayout::File, false), 1000U * 4096 * 4);
+    EXPECT_EQ(added(WeightLayout::Gpu, true), 1000U * (4096 + 1024) * 2);
+}
+
 }  // namespace
 }  // namespace voltpile::llm

@@ -326,10 +326,10 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
     // Of passes cut by rows: a share of the rows with everything, and queries, keys and values of the rank's
     // heads where they are sent and received.
     const std::int64_t by_rows =
-        pass.cut_by_rows
-            ? (config.hidden + attention.whole + attention.cut + apart + of_experts + 2 * attention.cut) /
-                  tensor
-            : 0;
+        pass.cut_by_rows ? (config.hidden + (pass.orders_columns ? config.hidden : 0) + attention.whole +
+                            attention.cut + apart + of_experts + 2 * attention.cut) /
+                               tensor
+                         : 0;
     const std::int64_t factors = whole + cut / tensor + by_rows;
     // On cores, each row's copies and products for its experts and its adapter; the router's logits and
     // choices.

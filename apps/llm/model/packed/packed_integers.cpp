@@ -20,19 +20,6 @@ bool has_whole_blocks(const IntegerParts& parts, std::uint64_t columns) {
     return columns % kBlock == 0 && (parts.groups == 1 || parts.group % kBlock == 0);
 }
 
-// Returns the columns sorted by group, in the order of the file within a group; none if a group has more or
-// fewer of them than others.
-std::vector<std::int32_t> sorted_by_group(const IntegerParts& parts, std::uint64_t columns) {
-    std::vector<std::int32_t> sorted(parts.group_of.size());
-    if (sorted.empty() || !has_whole_blocks(parts, columns)) return {};
-    std::iota(sorted.begin(), sorted.end(), 0);
-    std::ranges::stable_sort(
-        sorted, {}, [&](std::int32_t column) { return parts.group_of[static_cast<std::size_t>(column)]; });
-    for (std::size_t j = 0; j < sorted.size(); ++j)
-        if (parts.group_of[static_cast<std::size_t>(sorted[j])] != j / parts.group) return {};
-    return sorted;
-}
-
 bool has_middle_zeros(const IntegerParts& parts, std::uint64_t rows) {
     if (parts.zeros.data == nullptr) return true;
     for (std::uint64_t group = 0; group < parts.groups; ++group)
@@ -47,6 +34,20 @@ WeightFormat format_of(const IntegerParts& parts, std::uint64_t rows, std::uint6
     const bool middle = has_middle_zeros(parts, rows);
     if (parts.q.bits == 4) return middle ? WeightFormat::Q4_0 : WeightFormat::UINT4;
     return middle ? WeightFormat::Q8_0 : WeightFormat::F16;
+}
+
+// Returns the columns sorted by group, in the order of the file within a group; none if a group has more or
+// fewer of them than others, or if the sorted matrix would have no fewer bits.
+std::vector<std::int32_t> sorted_by_group(const IntegerParts& parts, std::uint64_t rows,
+                                          std::uint64_t columns) {
+    if (parts.group_of.empty() || format_of(parts, rows, columns, true) == WeightFormat::F16) return {};
+    std::vector<std::int32_t> sorted(parts.group_of.size());
+    std::iota(sorted.begin(), sorted.end(), 0);
+    std::ranges::stable_sort(
+        sorted, {}, [&](std::int32_t column) { return parts.group_of[static_cast<std::size_t>(column)]; });
+    for (std::size_t j = 0; j < sorted.size(); ++j)
+        if (parts.group_of[static_cast<std::size_t>(sorted[j])] != j / parts.group) return {};
+    return sorted;
 }
 
 std::uint64_t scale_index(const IntegerParts& parts, std::uint64_t rows, std::uint64_t row,
@@ -73,7 +74,7 @@ PackedIntegers::PackedIntegers(PackedShape shape, IntegerParts parts)
     : PackedMatrix(shape, format_of(parts, shape.rows, shape.columns, parts.group_of.empty())),
       parts_(std::move(parts)),
       stored_rows_(shape.rows),
-      sorted_(sorted_by_group(parts_, shape.columns)) {}
+      sorted_(sorted_by_group(parts_, shape.rows, shape.columns)) {}
 
 PackedIntegers::PackedIntegers(const PackedIntegers& from, const Arrangement& arrangement)
     : PackedMatrix({from.place(), arrangement.rows, from.columns()},

@@ -45,8 +45,8 @@ class PackedMatrix {
     // Returns the bytes in the file: weights, scales...
     virtual std::vector<std::span<const std::byte>> parts() const = 0;
 
-    // Returns the columns sorted by group if those of a group are not adjacent, but as many as its number of
-    // columns and whole blocks, so that format() of the sorted matrix has less bits. Empty for others.
+    // Returns the columns sorted by group, if those of a group are not adjacent, all groups have equally many
+    // columns in whole blocks, and the sorted matrix has fewer bits. Empty for others.
     virtual std::span<const std::int32_t> sorted_columns() const { return {}; }
     // Returns a matrix of the same file; nullptr if there is none. Columns can be sorted only if
     // sorted_columns() is not empty. row_order must outlive the result, this matrix need not.
