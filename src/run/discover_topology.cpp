@@ -20,6 +20,7 @@
 #include "base/cpu_level.h"
 #include "base/error.h"
 #include "base/host_name.h"
+#include "base/physical_memory.h"
 #include "comm/mpi/transport.h"
 #include "comm/network.h"
 #include "device/device.h"
@@ -124,7 +125,8 @@ json describe_cpus() {
     return {{"cpu", model ? model : "unknown processor"},
             {"ghz", processor_ghz()},
             {"simd", register_bits(cpu_level())},
-            {"memory", machine->total_memory},
+            // hwloc may not count memory that was added after the start.
+            {"memory", std::max<std::uint64_t>(machine->total_memory, physical_memory())},
             {"sockets", sockets},
             {"cores", cores}};
 }

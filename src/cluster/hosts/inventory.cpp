@@ -17,6 +17,7 @@
 #include <string>
 
 #include "base/kernel_files.h"
+#include "base/physical_memory.h"
 #include "comm/mpi/library.h"
 #include "comm/network.h"
 #include "device/device.h"
@@ -145,8 +146,7 @@ std::vector<HostRdmaPort> rdma_ports(const fs::path& sys) {
 
 void describe_hardware(HostReport& report) {
     report.cores = physical_cores();
-    report.memory_bytes =
-        static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
+    report.memory_bytes = static_cast<std::int64_t>(physical_memory());
     for (int index = 0; index < device_count(); ++index) {
         const DeviceInfo info = device_info(index);
         report.gpus.push_back({info.name, info.memory_bytes});
