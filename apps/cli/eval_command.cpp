@@ -72,7 +72,7 @@ ExitCode evaluate_model(const MpiSession& session, EvalArguments args) {
     const auto reference =
         args.reference.empty() ? nullptr : llm::LanguageModel::open(world, {.path = args.reference});
     const std::string text =
-        decide_on_root(world, [&] { return read_text(args.text).substr(args.text_begin); });
+        decide_on_root(world, [&] { return args.given.empty() ? read_text(args.text) : args.given; });
     std::int64_t context = model->config().context;
     if (reference) context = std::min(context, reference->config().context);
     if (args.replica.context == 0)

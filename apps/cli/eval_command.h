@@ -1,7 +1,6 @@
 // `voltpile model eval`, and the measurement that other commands end with.
 #pragma once
 
-#include <cstddef>
 #include <string>
 
 #include "base/error.h"
@@ -12,9 +11,9 @@ namespace voltpile::cli {
 
 struct EvalArguments {
     std::string model;
-    std::string text;            // a file; "-": stdin
-    std::size_t text_begin = 0;  // the bytes before it are left out
-    std::string reference;       // the model to compare with; empty: none
+    std::string text;       // a file; "-": stdin
+    std::string given;      // its text, if it has been read, on rank 0
+    std::string reference;  // the model to compare with; empty: none
     int stride = 0;
     int rows = 256;
     bool second_halves = false;

@@ -9,7 +9,6 @@
 #include <memory>
 #include <string_view>
 #include <thread>
-#include <tuple>
 #include <utility>
 
 #include "base/format.h"
@@ -111,6 +110,12 @@ void print_result(const QuantizeArguments& args, const llm::QuantizeResult& resu
     fmt::print("\n");
 }
 
+// Encodes a text. Names of special tokens in it ("<|end_of_text|>") are text.
+std::vector<llm::TokenId> tokens_of(std::string_view text, const std::string& path,
+                                    const llm::Tokenizer& tokenizer) {
+    return tokenizer.encode(text, {.add_special = false, .parse_special = false}, path);
+}
+
 // Returns where the part of a calibration text begins that is kept for the comparison: its last tenth, at
 // most 16 KiB, from the beginning of a line on if one begins in the first half of it.
 std::size_t kept_part(std::string_view text) {
@@ -126,38 +131,45 @@ std::size_t kept_part(std::string_view text) {
 // The texts of a run.
 struct QuantizeTexts {
     std::vector<llm::TokenId> calibrates;
-    std::string compares;              // the file; empty: none
-    std::size_t comparison_begin = 0;  // the bytes before it are left out
+    std::string compares;     // the file; empty: none
+    std::string kept;         // of --calibrate, if that is the file
+    std::string no_text_why;  // without a file
 };
+
+// Keeps a part of a calibration text for the comparison, if both parts are long enough.
+void keep_part(const std::string& text, const std::string& path, const llm::Tokenizer& tokenizer,
+               QuantizeTexts& texts) {
+    const std::size_t begin = kept_part(text);
+    std::string kept = text.substr(begin);
+    std::vector<llm::TokenId> others = tokens_of(std::string_view(text).substr(0, begin), path, tokenizer);
+    if (std::ssize(others) < llm::kLeastCalibrationTokens || tokens_of(kept, path, tokenizer).size() < 2) {
+        texts.no_text_why = fmt::format("{} is too short to keep a part of it", path);
+        return;
+    }
+    texts.calibrates = std::move(others);
+    texts.compares = path;
+    texts.kept = std::move(kept);
+}
 
 // Reads and checks the texts before any work. Without --compare, a part of --calibrate is kept for it.
 QuantizeTexts read_texts(const QuantizeArguments& args, const llm::Tokenizer& tokenizer) {
     if (args.calibrate == "-" || args.compare == "-")
         throw JobError("--calibrate and --compare take files, because they are read more than once");
-    // Names of special tokens ("<|end_of_text|>") are text.
-    const auto tokens_of = [&](std::string_view text, const std::string& path) {
-        return tokenizer.encode(text, {.add_special = false, .parse_special = false}, path);
-    };
     QuantizeTexts texts;
     texts.compares = args.compare;
     if (!args.calibrate.empty()) {
         const std::string text = read_text(args.calibrate);
-        texts.calibrates = tokens_of(text, args.calibrate);
+        texts.calibrates = tokens_of(text, args.calibrate, tokenizer);
         llm::check_calibration_text(texts.calibrates, args.calibrate);
-        if (args.compare.empty()) {
-            texts.compares = args.calibrate;
-            texts.comparison_begin = kept_part(text);
-            texts.calibrates =
-                tokens_of(std::string_view(text).substr(0, texts.comparison_begin), args.calibrate);
-        }
+        if (args.compare.empty()) keep_part(text, args.calibrate, tokenizer, texts);
     }
-    if (!args.compare.empty() && tokens_of(read_text(args.compare), args.compare).size() < 2)
+    if (!args.compare.empty() && tokens_of(read_text(args.compare), args.compare, tokenizer).size() < 2)
         throw JobError(fmt::format("--compare: {} has fewer than 2 tokens", args.compare));
     return texts;
 }
 
-// Returns the text to compare with, as EvalArguments have it; an empty name: none.
-std::pair<std::string, std::size_t> quantize(const QuantizeArguments& args) {
+// Returns the texts, with what is to be compared.
+QuantizeTexts quantize(const QuantizeArguments& args) {
     llm::QuantizeSettings settings;
     settings.mixture = mixture_of(args);
     settings.threads = args.thread_count();
@@ -190,33 +202,40 @@ std::pair<std::string, std::size_t> quantize(const QuantizeArguments& args) {
     const llm::QuantizeResult result = llm::quantize_model(*input, model.config(), args.output, settings);
     progress.clear();
     print_result(args, result, progress.seconds());
-    return {texts.compares, texts.comparison_begin};
+    return texts;
+}
+
+void print_no_divergence(const std::string& why) {
+    fmt::print("{:<15}not measured: {}\n", "KL divergence", why);
 }
 
 ExitCode quantize_and_compare(const Invocation& invocation, const QuantizeArguments& args) {
     if (args.compare.empty() && args.calibrate.empty()) {
         if (launched_rank() != 0) return ExitCode::Done;
         quantize(args);
-        fmt::print("{:<15}not measured: it takes a text (--compare TEXT or --calibrate TEXT)\n",
-                   "KL divergence");
+        print_no_divergence("it takes a text (--compare TEXT or --calibrate TEXT)");
         return ExitCode::Done;
     }
     return with_mpi(invocation, [&](const MpiSession& session) {
+        const bool root = session.world().rank() == 0;
         EvalArguments eval;
         eval.text = decide_on_root(session.world(), [&] {
-            std::string text;
-            std::tie(text, eval.text_begin) = quantize(args);
-            return text;
+            QuantizeTexts texts = quantize(args);
+            eval.given = std::move(texts.kept);
+            if (texts.compares.empty()) print_no_divergence(texts.no_text_why);
+            return texts.compares;
         });
+        if (eval.text.empty()) return ExitCode::Done;
         eval.model = args.output;
         eval.reference = args.input;
+        if (!args.compare.empty()) return evaluate_model(session, std::move(eval));
+        // Nobody asked for this, so it runs where the text calibrated, and cannot fail a run whose file is
+        // written.
+        eval.replica.device = DeviceChoice::Cpu;
         try {
             return evaluate_model(session, std::move(eval));
         } catch (const AgreedError& error) {
-            // The file is written, and nobody asked for this.
-            if (!args.compare.empty() || error.exit_code() != ExitCode::CannotRun) throw;
-            if (session.world().rank() == 0)
-                fmt::print("{:<15}not measured: {}\n", "KL divergence", error.what());
+            if (root) print_no_divergence(error.what());
             return ExitCode::Done;
         }
     });

@@ -79,9 +79,9 @@ def make_gpt_oss(folder):
 
 
 class Quantize(Case):
-    def quantize(self, source, quant, *options):
+    def quantize(self, source, quant, *options, **keywords):
         path = self.folder / f"{quant}-{len(list(self.folder.iterdir()))}.gguf"
-        out, _ = self.voltpile("model", "quantize", source, path, "--quant", quant, *options)
+        out, _ = self.voltpile("model", "quantize", source, path, "--quant", quant, *options, **keywords)
         return path, out
 
     def divergence(self, path, against=F16, letters=20000):
@@ -193,12 +193,20 @@ class Quantize(Case):
         begin.write_bytes(content[:cut])
         end.write_bytes(content[cut:])
         _, out = self.quantize(F16, "q4_0", "--calibrate", whole)
-        _, wanted = self.quantize(F16, "q4_0", "--calibrate", begin, "--compare", end)
+        # That comparison runs on the cores.
+        _, wanted = self.quantize(F16, "q4_0", "--calibrate", begin, "--compare", end, environment={"CUDA_VISIBLE_DEVICES": ""})
 
         def figures(text):
             return [line for line in text.splitlines() if line.startswith(("KL divergence", "perplexity", "error"))]
         self.assertEqual(len(figures(out)), 3, out)
         self.assertEqual(figures(out), figures(wanted))
+
+    def test_a_short_calibration_text_is_not_divided(self):
+        text = self.folder / "short.txt"
+        text.write_text(HELD_OUT.read_text()[:8000])  # 2,181 tokens
+        _, out = self.quantize(F16, "q4_0", "--calibrate", text)
+        self.assertIn(f"not measured: {text} is too short to keep a part of it", out)
+        self.assertNotIn("perplexity", out)
 
     def test_compares_at_the_end(self):
         text = self.folder / "text.txt"
