@@ -219,6 +219,7 @@ TEST(Stages, TightestStageLimitsTokens) {
 
 // Rows of the hidden size in another order: fp16 on GPUs, fp32 on cores; of a share of the rows too if passes
 // are cut by rows.
+// Two orders of 32 bits in each of 32 layers, or twice as many.
 TEST(ModelMemory, CountsGatheredRows) {
     const ModelConfig config = synthetic_shape("llama-3-8b");  // hidden size 4096
     const auto added = [&](WeightLayout layout, bool cut_by_rows) {
@@ -227,9 +228,9 @@ TEST(ModelMemory, CountsGatheredRows) {
         pass.orders_columns = true;
         return working_bytes(config, layout, pass) - without;
     };
-    EXPECT_EQ(added(WeightLayout::Gpu, false), 1000U * 4096 * 2);
-    EXPECT_EQ(added(WeightLayout::File, false), 1000U * 4096 * 4);
-    EXPECT_EQ(added(WeightLayout::Gpu, true), 1000U * (4096 + 1024) * 2);
+    EXPECT_EQ(added(WeightLayout::Gpu, false), 1000U * 4096 * 2 + 32U * 2 * 4096 * 4);
+    EXPECT_EQ(added(WeightLayout::File, false), 1000U * 4096 * 4 + 32U * 2 * 4096 * 4);
+    EXPECT_EQ(added(WeightLayout::Gpu, true), 1000U * (4096 + 1024) * 2 + 32U * 4 * 4096 * 4);
 }
 
 }  // namespace

@@ -5,10 +5,12 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "base/half.h"
 #include "llm/decoder_fixture.h"
+#include "llm/model/lora/lora_adapter.h"
 #include "llm/model/safetensors_file.h"
 #include "llm/ops/dequantize.h"
 #include "model_test_files.h"
@@ -89,6 +91,9 @@ TEST_P(PackedGoldenTest, HasTheLogitsOfTransformers) {
     EXPECT_LT(nmse(rounded.run_in_pieces(golden_.tokens, {300}), golden_.logits), 1e-3);
     TestModel two(files_, 2, {0}, make_reference_ops);
     EXPECT_LT(nmse(two.run_in_pieces(golden_.tokens, {300}), golden_.logits), 1e-5);
+    // With sums joined to norms, and passes of two rows and more cut by rows.
+    TestModel cut(files_, 2, {0}, make_reference_ops, KvElement::F16, 0, 0, true, 2);
+    EXPECT_LT(nmse(cut.run_in_pieces(golden_.tokens, {20, 1}), golden_.logits), 1e-5);
 }
 
 // Returns the weights of a layer's matrix with its rows and columns in the order of the file. rows: the order
@@ -136,6 +141,44 @@ TEST(PackedTensors, SortedColumnsHaveTheWeightsOfTheFile) {
     for (std::size_t i = 0; i < weights.size(); ++i)
         in_file[i / 96 * 96 + static_cast<std::size_t>(down[i % 96])] = weights[i];
     compare("ffn_down.weight", WeightFormat::UINT4, in_file);
+}
+
+// A part of the rows, as the matrices that others fuse have it, in another order, with sorted columns and
+// without.
+TEST(PackedTensors, ArrangesAPartOfTheRows) {
+    const ModelFiles stored(golden_folder("packed_gptq_one_order"), Columns::AsStored);
+    const ModelTensor& tensor = stored.layer_tensor(0, "ffn_up.weight");
+    const auto all = weights_of(stored, tensor, whole(tensor));
+    const auto columns = tensor.packed->sorted_columns();
+    ASSERT_EQ(columns.size(), tensor.columns);
+    constexpr std::size_t begin = 7, rows = 20;
+    std::vector<std::int32_t> order;
+    for (std::size_t i = 0; i < rows; ++i) order.push_back(static_cast<std::int32_t>(i * 7 % rows));
+    for (const bool sorts : {false, true}) {
+        const auto part = tensor.packed->arranged(
+            {.row_begin = begin, .rows = rows, .row_order = order, .sort_columns = sorts});
+        ASSERT_EQ(part->rows(), rows);
+        std::vector<std::byte> blocks(rows * row_bytes(part->format(), tensor.columns));
+        part->read({0, rows, 0, tensor.columns}, blocks.data());
+        std::vector<float> got(rows * tensor.columns);
+        dequantize_row(part->format(), blocks.data(), static_cast<std::int64_t>(got.size()), got.data());
+        for (std::size_t i = 0; i < got.size(); ++i) {
+            const std::size_t r = begin + static_cast<std::size_t>(order[i / tensor.columns]);
+            const std::size_t c = i % tensor.columns;
+            const auto from = sorts ? static_cast<std::size_t>(columns[c]) : c;
+            EXPECT_EQ(float_from_half(half_from_float(got[i])), all[r * tensor.columns + from]) << i << sorts;
+        }
+    }
+}
+
+// Adapters are made for the model's own columns.
+TEST(PackedTensors, AdaptersDoNotGoWithSortedColumns) {
+    const std::string folder = golden_folder("packed_gptq_one_order");
+    ModelFiles sorted(folder), stored(folder, Columns::AsStored);
+    EXPECT_THROW(sorted.attach({LoraAdapter::random("a", sorted, 2)}), std::logic_error);
+    stored.attach({LoraAdapter::random("a", stored, 2)});
+    TestModel model(stored, 1, {0}, make_reference_ops);
+    EXPECT_EQ(model.run_in_pieces(std::vector<std::int32_t>{1, 17, 20}, {300}, 0).size(), 3U * 64);
 }
 
 // Q, K and V, and gate and up, have different orders here, so only down is sorted.

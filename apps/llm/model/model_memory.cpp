@@ -345,9 +345,14 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
     // Hidden rows of a prediction layer's last pass.
     const std::uint64_t predicted =
         static_cast<std::uint64_t>(pass.prediction_rows) * hidden_row_bytes(config, layout);
+    // The orders themselves, of QKV and of gate and up.
+    const std::int64_t layers = (config.layers + pass.stages - 1) / pass.stages;
+    const std::int64_t orders = pass.orders_columns ? (pass.cut_by_rows ? 4 : 2) * layers * config.hidden *
+                                                          std::int64_t{sizeof(std::int32_t)}
+                                                    : 0;
     const std::int64_t joint_words = joint ? joint_word_bytes(tensor, pass.rows, config.hidden) : 0;
-    return static_cast<std::uint64_t>(pass.rows * row + pass.logits * logit_row + joint_words) + predicted +
-           (gpu ? gpu_scratch_bytes + cublas_bytes : 0);
+    return static_cast<std::uint64_t>(pass.rows * row + pass.logits * logit_row + joint_words + orders) +
+           predicted + (gpu ? gpu_scratch_bytes + cublas_bytes : 0);
 }
 
 std::uint64_t host_working_bytes(const ModelConfig& config, const PassShape& pass) {

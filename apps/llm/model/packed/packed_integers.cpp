@@ -36,11 +36,9 @@ WeightFormat format_of(const IntegerParts& parts, std::uint64_t rows, std::uint6
     return middle ? WeightFormat::Q8_0 : WeightFormat::F16;
 }
 
-// Returns the columns sorted by group, in the order of the file within a group; none if a group has more or
-// fewer of them than others, or if the sorted matrix would have no fewer bits.
-std::vector<std::int32_t> sorted_by_group(const IntegerParts& parts, std::uint64_t rows,
-                                          std::uint64_t columns) {
-    if (parts.group_of.empty() || format_of(parts, rows, columns, true) == WeightFormat::F16) return {};
+// Returns the columns sorted by group, in the order of the file within a group; none if a group but the last
+// has more or fewer of them than others.
+std::vector<std::int32_t> sorted_by_group(const IntegerParts& parts) {
     std::vector<std::int32_t> sorted(parts.group_of.size());
     std::iota(sorted.begin(), sorted.end(), 0);
     std::ranges::stable_sort(
@@ -72,14 +70,12 @@ bool put_block(WeightFormat format, const std::int16_t* values, int zero, float 
 
 PackedIntegers::PackedIntegers(PackedShape shape, IntegerParts parts)
     : PackedMatrix(shape, format_of(parts, shape.rows, shape.columns, parts.group_of.empty())),
-      parts_(std::move(parts)),
-      stored_rows_(shape.rows),
-      sorted_(sorted_by_group(parts_, shape.rows, shape.columns)) {}
+      parts_(std::make_shared<const IntegerParts>(std::move(parts))),
+      stored_rows_(shape.rows) {}
 
 PackedIntegers::PackedIntegers(const PackedIntegers& from, const Arrangement& arrangement)
     : PackedMatrix({from.place(), arrangement.rows, from.columns()},
-                   format_of(from.parts_, from.stored_rows_, from.columns(),
-                             from.parts_.group_of.empty() || arrangement.sort_columns)),
+                   arrangement.sort_columns ? from.sorted().format : from.format()),
       parts_(from.parts_),
       stored_rows_(from.stored_rows_),
       sorted_(from.sorted_),
@@ -87,8 +83,13 @@ PackedIntegers::PackedIntegers(const PackedIntegers& from, const Arrangement& ar
       row_begin_(arrangement.row_begin),
       row_order_(arrangement.row_order) {}
 
-std::span<const std::int32_t> PackedIntegers::sorted_columns() const {
-    return sorted_;
+const PackedIntegers::Sorted& PackedIntegers::sorted() const {
+    if (sorted_) return *sorted_;
+    Sorted found;
+    if (is_reordered()) found.format = format_of(*parts_, stored_rows_, columns(), true);
+    if (found.format != WeightFormat::F16) found.columns = sorted_by_group(*parts_);
+    sorted_ = std::make_shared<const Sorted>(std::move(found));
+    return *sorted_;
 }
 
 std::unique_ptr<PackedMatrix> PackedIntegers::arranged(const Arrangement& arrangement) const {
@@ -106,17 +107,18 @@ bool PackedIntegers::convert(const TensorSlice& tile, std::byte* out) const {
     for (std::size_t begin = tile.column_begin; begin < tile.column_end; begin += kBlock) {
         const std::size_t width = std::min(kBlock, tile.column_end - begin);
         for (std::size_t k = 0; k < width; ++k) {
-            const std::uint64_t c = is_sorted_ ? static_cast<std::uint64_t>(sorted_[begin + k]) : begin + k;
-            const std::uint64_t group = parts_.group_of.empty() ? c / parts_.group : parts_.group_of[c];
+            const std::uint64_t c =
+                is_sorted_ ? static_cast<std::uint64_t>(sorted_->columns[begin + k]) : begin + k;
+            const std::uint64_t group = parts_->group_of.empty() ? c / parts_->group : parts_->group_of[c];
             for (std::size_t r = 0; r < rows && group != last; ++r) {
                 const std::uint64_t row = stored_row(tile.row_begin + r);
-                zero[r] = zero_at(parts_, row, group);
-                scale[r] = parts_.scales.at(scale_index(parts_, stored_rows_, row, group));
+                zero[r] = zero_at(*parts_, row, group);
+                scale[r] = parts_->scales.at(scale_index(*parts_, stored_rows_, row, group));
             }
             last = group;
             for (std::size_t r = 0; r < rows; ++r) {
                 const std::uint64_t row = stored_row(tile.row_begin + r);
-                const int q = parts_.q_along_columns ? parts_.q.at(c, row) : parts_.q.at(row, c);
+                const int q = parts_->q_along_columns ? parts_->q.at(c, row) : parts_->q.at(row, c);
                 values[r * kBlock + k] = static_cast<std::int16_t>(q - zero[r]);
                 scales[r * kBlock + k] = scale[r];
             }

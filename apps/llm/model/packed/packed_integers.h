@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -33,22 +34,31 @@ class PackedIntegers final : public PackedMatrix {
   public:
     PackedIntegers(PackedShape shape, IntegerParts parts);
 
-    std::vector<std::span<const std::byte>> parts() const override { return parts_.bytes; }
-    std::span<const std::int32_t> sorted_columns() const override;
+    std::vector<std::span<const std::byte>> parts() const override { return parts_->bytes; }
+    bool is_reordered() const override { return !parts_->group_of.empty(); }
+    std::span<const std::int32_t> sorted_columns() const override { return sorted().columns; }
+    bool can_arrange() const override { return true; }
     std::unique_ptr<PackedMatrix> arranged(const Arrangement& arrangement) const override;
 
   private:
+    // What sorted columns are, see sorted_columns(), and the format of the matrix that has them.
+    struct Sorted {
+        std::vector<std::int32_t> columns;
+        WeightFormat format = WeightFormat::F16;
+    };
+
     PackedIntegers(const PackedIntegers& from, const Arrangement& arrangement);
+    const Sorted& sorted() const;  // found at the first call, because it takes a look at all zero points
     bool convert(const TensorSlice& tile, std::byte* out) const override;
     std::uint64_t stored_row(std::uint64_t row) const {
         return row_begin_ + (row_order_.empty() ? row : static_cast<std::uint64_t>(row_order_[row]));
     }
 
-    IntegerParts parts_;
+    std::shared_ptr<const IntegerParts> parts_;
     std::uint64_t stored_rows_;
-    std::vector<std::int32_t> sorted_;  // see sorted_columns()
-    bool is_sorted_ = false;            // whether column j is column sorted_[j] of the file
-    std::uint64_t row_begin_ = 0;       // in the file
+    mutable std::shared_ptr<const Sorted> sorted_;  // null: not yet found
+    bool is_sorted_ = false;       // whether column j is column sorted_->columns[j] of the file
+    std::uint64_t row_begin_ = 0;  // in the file
     std::span<const std::int32_t> row_order_{};
 };
 

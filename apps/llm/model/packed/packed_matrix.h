@@ -45,11 +45,15 @@ class PackedMatrix {
     // Returns the bytes in the file: weights, scales...
     virtual std::vector<std::span<const std::byte>> parts() const = 0;
 
-    // Returns the columns sorted by group, if those of a group are not adjacent, all groups have equally many
-    // columns in whole blocks, and the sorted matrix has fewer bits. Empty for others.
+    // Whether the columns of a group are not adjacent (act-order).
+    virtual bool is_reordered() const { return false; }
+    // Returns the columns sorted by group, if is_reordered(), all groups but the last have equally many
+    // columns in whole blocks, and the sorted matrix has fewer bits. Empty for others. Not thread-safe.
     virtual std::span<const std::int32_t> sorted_columns() const { return {}; }
-    // Returns a matrix of the same file; nullptr if there is none. Columns can be sorted only if
-    // sorted_columns() is not empty. row_order must outlive the result, this matrix need not.
+    // Whether arranged() returns a matrix.
+    virtual bool can_arrange() const { return false; }
+    // Returns a matrix of the same file. Columns can be sorted only if sorted_columns() is not empty.
+    // row_order must outlive the result, this matrix need not. Not thread-safe.
     virtual std::unique_ptr<PackedMatrix> arranged(const Arrangement&) const { return nullptr; }
 
   protected:

@@ -26,7 +26,7 @@ class LayerSorter {
         if (gate == nullptr || up == nullptr || down == nullptr) return;
         const Order inputs = common_order(layer, {"ffn_gate", "ffn_up"});
         Order hidden = common_order(layer, {"ffn_down"});
-        if (!can_reorder(*gate) || !can_reorder(*up)) hidden = {};
+        if (!can_arrange(*gate) || !can_arrange(*up)) hidden = {};
         if (!hidden.empty()) hidden = arrange(*down, hidden, {});
         down->column_order = {};  // the rows of gate and up have this order
         if (inputs.empty() && hidden.empty()) return;
@@ -40,9 +40,8 @@ class LayerSorter {
         return found == tensors_.end() ? nullptr : &*found;
     }
 
-    static bool can_reorder(const ModelTensor& tensor) {
-        return tensor.packed != nullptr &&
-               tensor.packed->arranged({.row_begin = tensor.packed_row, .rows = tensor.rows}) != nullptr;
+    static bool can_arrange(const ModelTensor& tensor) {
+        return tensor.packed != nullptr && tensor.packed->can_arrange();
     }
 
     // Returns the order of the columns of all these; empty if they have none, or different ones.
@@ -79,8 +78,7 @@ class LayerSorter {
 
 void sort_columns(std::vector<ModelTensor>& tensors, const ModelConfig& config,
                   std::vector<std::unique_ptr<PackedMatrix>>& packed) {
-    if (std::ranges::none_of(packed, [](const auto& matrix) { return !matrix->sorted_columns().empty(); }))
-        return;
+    if (std::ranges::none_of(packed, [](const auto& matrix) { return matrix->is_reordered(); })) return;
     LayerSorter sorter(tensors, packed);
     for (std::int64_t layer = 0; layer < config.layers; ++layer) sorter.sort(layer);
 }

@@ -47,12 +47,12 @@ __global__ void recall(const __half2* x, int words, const std::int32_t* rows_wan
         to[i] = __half22float2(from[i]);
 }
 
-// Grid: (columns / 256, rows), rounded up.
+// Grid: (rows, columns / 256, rounded up).
 __global__ void gather_in_order(const __half* x, int x_columns, const std::int32_t* order, __half* out,
                                 int columns) {
     begin_after_earlier_kernels();
-    const int j = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-    const auto row = static_cast<std::int64_t>(blockIdx.y);
+    const auto row = static_cast<std::int64_t>(blockIdx.x);
+    const int j = static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x);
     if (j < columns) out[row * columns + j] = x[row * x_columns + order[j]];
 }
 
@@ -104,7 +104,7 @@ void CudaRowOps::gather_columns(HiddenRows x, const std::int32_t* order, HiddenR
     if (x.rows == 0) return;
     const auto columns = static_cast<int>(out.columns);
     launch_early("gathering columns", gather_in_order,
-                 {(columns + 255) / 256, 256, 0, static_cast<int>(x.rows)}, stream(),
+                 {static_cast<int>(x.rows), 256, 0, (columns + 255) / 256}, stream(),
                  static_cast<const __half*>(x.data), static_cast<int>(x.columns), order,
                  static_cast<__half*>(out.data), columns);
 }
