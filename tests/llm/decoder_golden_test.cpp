@@ -94,6 +94,8 @@ TEST_P(DecoderGoldenTest, AgreesWithTensorParallel) {
         if (!tensor_parallel_obstacle(files_, ranks).empty()) continue;  // 6 heads on 4 ranks
         TestModel model(files_, ranks, {0}, exact_cpu_ops(files_), KvElement::F32);
         expect_golden(model);
+        TestModel halves(files_, ranks, {0}, exact_cpu_ops(files_));
+        expect_golden(halves, tolerance_with_halves);
         TestModel joint(files_, ranks, {0}, exact_cpu_ops(files_), KvElement::F32, 0, 0, true);
         expect_golden(joint);
     }

@@ -268,7 +268,8 @@ FloatRows Decoder::run_head(FloatRows x, FloatRows delta, const BatchView& batch
 }
 
 // Suggests --clamp for a sum that is not finite; empty if no fp16 number went into the sum. On GPUs all
-// inputs of matrix products are fp16, on processors only the keys and values of an fp16 or int4 cache.
+// inputs of matrix products are fp16, on processors only the keys and values of an fp16 or int4 cache (int8
+// and fp32 caches have no fp16 numbers).
 std::string Decoder::clamp_advice(const SentinelPlace& place) const {
     const bool half_inputs = ops_.hidden_element() == Element::F16;
     const bool half_cache = (settings_.cache == KvElement::F16 || settings_.cache == KvElement::I4) &&

@@ -131,8 +131,8 @@ class ReplicaPlanner {
             if (!candidates_[r].excluded && machine_.ranks[r].gpu >= 0)
                 throw JobError(
                     "--cache fp32 is for cores, and there are GPUs: use --cpu (run.device = \"cpu\" in a "
-                    "job) or "
-                    "--cache fp16");
+                    "job) "
+                    "or --cache fp16");
     }
 
     void check_context_parallel() const {
