@@ -223,7 +223,10 @@ TEST(Stages, TightestStageLimitsTokens) {
 TEST(ModelMemory, CountsGatheredRows) {
     const ModelConfig config = synthetic_shape("llama-3-8b");  // hidden size 4096
     const auto added = [&](WeightLayout layout, bool cut_by_rows) {
-        PassShape pass{.tensor_parallel = 4, .rows = 1000, .logits = 1, .cut_by_rows = cut_by_rows};
+        PassShape pass;
+        pass.tensor_parallel = 4;
+        pass.rows = 1000;
+        pass.cut_by_rows = cut_by_rows;
         const std::uint64_t without = working_bytes(config, layout, pass);
         pass.orders_columns = true;
         return working_bytes(config, layout, pass) - without;
