@@ -86,7 +86,7 @@ format:
 
 # CUDA 13 does not compile for V100. CUDA 12.4 is downloaded once into CUDA12; preset sm70 says how it is used.
 CUDA12 := build/cuda12
-SM70_OBJECTS = $$(find build/sm70 -path '*_gpu.dir/*.cu.o')
+SM70_OBJECTS = $$(cat build/sm70/gpu_objects.txt)
 cuda12: deps
 	$(call install,$(SM70_PACKAGES))
 	tests/sm70/unpack_cuda12.sh $(CUDA12)
