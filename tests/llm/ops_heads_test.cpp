@@ -13,7 +13,7 @@ TEST_P(OpsHeadsTest, MultipliesEachHeadWithItsMatrix) {
         std::int64_t heads, inputs, outputs;
     };
     for (const HeadShape shape : {HeadShape{1, 8, 5}, {3, 24, 40}, {4, 128, 512}, {2, 512, 128}})
-        for (const std::int64_t rows : {1, 2, 7, 16, 33}) {
+        for (const std::int64_t rows : {1, 2, 7, 16, 33, 61}) {
             const std::int64_t stride = shape.inputs + 3, to_stride = shape.outputs + 2;
             const std::int64_t columns = 5 + shape.heads * stride, to_columns = 1 + shape.heads * to_stride;
             const auto x = normals(rows * columns);
@@ -37,7 +37,7 @@ TEST_P(OpsHeadsTest, MultipliesEachHeadWithItsMatrix) {
 }
 
 TEST_P(OpsHeadsTest, ProductsOfRowsDoNotDependOnOtherRows) {
-    const std::int64_t heads = 2, inputs = 48, outputs = 80, rows = 37;
+    const std::int64_t heads = 2, inputs = 48, outputs = 80, rows = 61;
     Side side(GetParam().make());
     const auto matrix = weights(WeightFormat::F16, heads * outputs, inputs);
     const auto weight = side.ops->load_matrix(source(WeightFormat::F16, heads * outputs, inputs, matrix));

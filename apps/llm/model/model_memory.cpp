@@ -335,11 +335,16 @@ std::uint64_t working_bytes(const ModelConfig& config, WeightLayout layout, cons
     // choices.
     const std::int64_t copies =
         gpu ? 0 : 2 * experts.used * config.hidden + (gates > 0 ? config.hidden + apart : 0);
+    // On cores, the input of the widest product once more, as its kernel reads it.
+    const std::int64_t widest =
+        std::max({std::max<std::int64_t>(experts.used, 1) * config.hidden, of_experts, apart / tensor,
+                  config.heads * std::max(config.head_dim, config.latent.kv_rank) / tensor});
+    const std::int64_t prepared = gpu ? 0 : widest;
     const std::int64_t routing = experts.count + 4 * experts.used;
     const std::int64_t added_here = pass.whole_experts ? added : added / tensor;
     const std::int64_t routing_by_rows = pass.cut_by_rows ? routing / tensor : 0;
     const std::int64_t row =
-        4 * (floats + copies + routing + routing_by_rows + added_here) + (gpu ? 2 : 4) * factors;
+        4 * (floats + copies + prepared + routing + routing_by_rows + added_here) + (gpu ? 2 : 4) * factors;
     const std::int64_t logit_row =
         4 * (2 * config.hidden + config.vocab + (tensor > 1 ? (tensor + 1) * words : 0));
     // Hidden rows of a prediction layer's last pass.
@@ -359,11 +364,13 @@ std::uint64_t host_working_bytes(const ModelConfig& config, const PassShape& pas
     const Experts& experts = config.experts;
     const std::int64_t ffn = pass.whole_experts ? experts.ffn : experts.ffn / pass.tensor_parallel;
     // Pinned: fp16 inputs, fp32 outputs, the choices, the adapter. On cores: fp32 inputs, and for each row
-    // and expert a copy of the input, its gated products, what adapters add to these, and its output.
+    // and expert a copy of the input, its gated products, what adapters add to these, its output, and the
+    // input of the wider product once more.
     const std::int64_t pinned = 6 * config.hidden + 8 * experts.used + 4;
     const std::int64_t added = pass.adapters.added_to_experts ? 2 * ffn : 0;
     const std::int64_t of_cores =
-        4 * (config.hidden + experts.used * (2 * config.hidden + ffn + added) + 4 * experts.used);
+        4 * (config.hidden + experts.used * (2 * config.hidden + ffn + added + std::max(config.hidden, ffn)) +
+             4 * experts.used);
     return static_cast<std::uint64_t>(pass.rows * (pinned + of_cores));
 }
 

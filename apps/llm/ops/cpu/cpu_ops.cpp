@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <ranges>
 
 #include "llm/ops/cpu/rotate_blocks.h"
+#include "llm/ops/cpu/row_groups.h"
 #include "llm/ops/cpu/strip_matrix.h"
 #include "llm/ops/cpu/work_items.h"
 #include "llm/ops/sampling_host.h"
@@ -49,13 +51,42 @@ std::unique_ptr<WeightMatrix> CpuOps::load_matrix(const MatrixSource& source) {
     return HostOps::load_matrix(source);
 }
 
-void CpuOps::quantize_rows(FloatRows x) {
-    quantize_rows(x.rows, x.columns, [&](std::int64_t r) { return x.data + r * x.columns; });
+void CpuOps::prepare(FloatRows x, std::span<const std::int32_t> begins,
+                     std::span<const WeightMatrix* const> weights) {
+    if (std::ranges::any_of(weights, [&](const WeightMatrix* weight) { return by_integers(*weight); }))
+        quantize_rows(x.rows, x.columns, [&](std::int64_t r) { return x.data + r * x.columns; });
+    group_rows(x, begins, weights);
 }
 
-Product CpuOps::product_of(const WeightMatrix& weight, FloatRows x, std::int64_t item, int thread,
-                           std::int64_t quantized_row) {
+void CpuOps::group_rows(FloatRows x, std::span<const std::int32_t> begins,
+                        std::span<const WeightMatrix* const> weights) {
+    std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
+    for (const WeightMatrix* weight : weights) {
+        if (!by_integers(*weight)) fewest = std::min(fewest, kernels_.rows_for_panel(weight->format()));
+    }
+    row_groups_.clear();
+    for (std::size_t part = 0; part + 1 < begins.size(); ++part) {
+        const std::int64_t begin = begins[part], end = begins[part + 1];
+        if (end - begin < fewest) continue;
+        std::int64_t place = first_group_of(begin, static_cast<std::int64_t>(part));
+        for (std::int64_t r = begin; r < end; r += rows_of_group, ++place)
+            row_groups_.push_back({r, std::min(rows_of_group, end - r), place});
+    }
+    if (row_groups_.empty()) return;
+    const std::int64_t numbers = numbers_of_group(x.columns);
+    groups_.resize(
+        std::max(groups_.size(), static_cast<std::size_t>((row_groups_.back().place + 1) * numbers)));
+    team_.for_each(static_cast<std::int64_t>(row_groups_.size()), [&](std::int64_t i, int) {
+        const RowGroup& group = row_groups_[static_cast<std::size_t>(i)];
+        kernels_.group(x.data + group.begin * x.columns, group.rows, x.columns,
+                       groups_.data() + group.place * numbers);
+    });
+}
+
+Product CpuOps::product_of(const WeightMatrix& weight, const PreparedRows& rows, std::int64_t item,
+                           int thread) {
     Scratch& scratch = scratch_[static_cast<std::size_t>(thread)];
+    const FloatRows& x = rows.x;
     Product p;
     p.format = weight.format();
     p.columns = weight.columns();
@@ -68,13 +99,15 @@ Product CpuOps::product_of(const WeightMatrix& weight, FloatRows x, std::int64_t
     if (!by_integers(weight)) {
         p.w = host(weight).row(0);
         p.row_bytes = host(weight).row(1) - p.w;
+        if (x.rows >= kernels_.rows_for_panel(p.format))
+            p.groups = groups_.data() + first_group_of(rows.begin, rows.part) * numbers_of_group(p.columns);
         return p;
     }
     p.w = in_strips(weight).strips();
     p.row_bytes = static_cast<std::int64_t>(row_bytes(weight.format(), static_cast<std::size_t>(p.columns)));
     scratch.sums.resize(
         std::max(scratch.sums.size(), static_cast<std::size_t>(x.rows * std::max(each, product_weights))));
-    p.quantized = quantized_.data() + quantized_row * quantized_stride(x.columns);
+    p.quantized = quantized_.data() + rows.begin * quantized_stride(x.columns);
     p.integer_panel = scratch.integer_panel.front().bytes;
     p.sums = scratch.sums.data();
     return p;
@@ -88,8 +121,7 @@ void CpuOps::run(const Product& p) const {
 }
 
 void CpuOps::multiply(FloatRows x, std::span<const WeightMatrix* const> weights, FloatRows out) {
-    if (std::ranges::any_of(weights, [&](const WeightMatrix* weight) { return by_integers(*weight); }))
-        quantize_rows(x);
+    prepare(x, weights);
     std::int64_t items = 0;
     for (const WeightMatrix* weight : weights) items += items_of(weight->rows(), x.rows, team_.size());
     team_.for_each(items, [&](std::int64_t item, int thread) {
@@ -101,7 +133,7 @@ void CpuOps::multiply(FloatRows x, std::span<const WeightMatrix* const> weights,
             item -= of_weight;
             column += weights[i]->rows();
         }
-        Product p = product_of(*weights[i], x, item, thread);
+        Product p = product_of(*weights[i], {x}, item, thread);
         p.out = out.data + column + p.begin;
         p.out_stride = out.columns;
         run(p);
@@ -118,12 +150,13 @@ void CpuOps::matmul(HiddenRows x, const WeightMatrix& weight, FloatRows out) {
 }
 
 void CpuOps::add_matmul(HiddenRows x, const WeightMatrix& weight, const float* bias, FloatRows out) {
-    if (by_integers(weight)) quantize_rows(host(x));
+    const WeightMatrix* const one[] = {&weight};
+    prepare(host(x), one);
     const std::int64_t stride = weights_of_item(weight.rows(), x.rows, team_.size());
     team_.for_each(items_of(weight.rows(), x.rows, team_.size()), [&](std::int64_t item, int thread) {
         std::vector<float>& sums = scratch_[static_cast<std::size_t>(thread)].other;
         sums.resize(std::max(sums.size(), static_cast<std::size_t>(x.rows * stride)));
-        Product p = product_of(weight, host(x), item, thread);
+        Product p = product_of(weight, {host(x)}, item, thread);
         p.out = sums.data();
         p.out_stride = stride;
         run(p);
@@ -137,17 +170,18 @@ void CpuOps::add_matmul(HiddenRows x, const WeightMatrix& weight, const float* b
     });
 }
 
-void CpuOps::run_gated(const WeightMatrix& gate, const WeightMatrix& up, FloatRows x, std::int64_t item,
-                       int thread, std::int64_t quantized_row, const GateSettings& settings, FloatRows out) {
+void CpuOps::run_gated(const WeightMatrix& gate, const WeightMatrix& up, const PreparedRows& rows,
+                       std::int64_t item, int thread, const GateSettings& settings, FloatRows out) {
+    const FloatRows& x = rows.x;
     Scratch& scratch = scratch_[static_cast<std::size_t>(thread)];
     const std::int64_t stride = weights_of_item(up.rows(), x.rows, team_.size());
     scratch.other.resize(std::max(scratch.other.size(), static_cast<std::size_t>(x.rows * stride)));
-    Product p = product_of(gate, x, item, thread, quantized_row);
+    Product p = product_of(gate, rows, item, thread);
     p.out = out.data + p.begin;
     p.out_stride = out.columns;
     run(p);
     float* const gates = p.out;
-    p = product_of(up, x, item, thread, quantized_row);
+    p = product_of(up, rows, item, thread);
     p.out = scratch.other.data();
     p.out_stride = stride;
     run(p);
@@ -171,9 +205,10 @@ void CpuOps::run_gated(const WeightMatrix& gate, const WeightMatrix& up, FloatRo
 
 void CpuOps::gated_matmul(HiddenRows x, const WeightMatrix& gate, const WeightMatrix& up,
                           Activation activation, HiddenRows out) {
-    if (by_integers(gate) || by_integers(up)) quantize_rows(host(x));
+    const WeightMatrix* const both[] = {&gate, &up};
+    prepare(host(x), both);
     team_.for_each(items_of(gate.rows(), x.rows, team_.size()), [&](std::int64_t item, int thread) {
-        run_gated(gate, up, host(x), item, thread, 0, {activation}, host(out));
+        run_gated(gate, up, {host(x)}, item, thread, {activation}, host(out));
     });
 }
 

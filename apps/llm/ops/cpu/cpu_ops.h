@@ -86,8 +86,20 @@ class CpuOps : public HostOps {
     };
 
     bool by_integers(const WeightMatrix& weight) const { return llm::by_integers(kernels_, weight.format()); }
-    // Quantizes x to quantized_.
-    void quantize_rows(FloatRows x);
+    // Rows that a product multiplies: those from row `begin` on of what was prepared, which are its part
+    // `part`.
+    struct PreparedRows {
+        FloatRows x;
+        std::int64_t begin = 0, part = 0;
+    };
+    // Makes of x what products with the matrices read: quantized_ or groups_. begins: the first row of each
+    // part, and the end of the last.
+    void prepare(FloatRows x, std::span<const std::int32_t> begins,
+                 std::span<const WeightMatrix* const> weights);
+    void prepare(FloatRows x, std::span<const WeightMatrix* const> weights) {
+        const std::int32_t begins[] = {0, static_cast<std::int32_t>(x.rows)};
+        prepare(x, begins, weights);
+    }
     // Quantizes row_of(r) for 0 <= r < rows to quantized_.
     template <class RowOf>
     void quantize_rows(std::int64_t rows, std::int64_t columns, const RowOf& row_of) {
@@ -101,16 +113,17 @@ class CpuOps : public HostOps {
         if (rows >= rows_for_team) return team_.for_each(rows, one);
         for (std::int64_t r = 0; r < rows; ++r) one(r, 0);
     }
-    // Returns the rows of x in the order of their experts, and quantizes them if products with one of the
-    // matrices need it. Without data if both do.
+    // Writes the parts of x with enough rows for panels of one of the matrices to groups_.
+    void group_rows(FloatRows x, std::span<const std::int32_t> begins,
+                    std::span<const WeightMatrix* const> weights);
+    // Returns the rows of x in the order of their experts, and prepares them for products with the matrices.
+    // Without data if both are by integers.
     FloatRows gather_rows(FloatRows x, const Routing& routing, const WeightMatrix& gate,
                           const WeightMatrix& up);
-    // x: the first rows of which the quantized_ are from quantized_row on.
-    Product product_of(const WeightMatrix& weight, FloatRows x, std::int64_t item, int thread,
-                       std::int64_t quantized_row = 0);
+    Product product_of(const WeightMatrix& weight, const PreparedRows& rows, std::int64_t item, int thread);
     void run(const Product& p) const;
-    void run_gated(const WeightMatrix& gate, const WeightMatrix& up, FloatRows x, std::int64_t item,
-                   int thread, std::int64_t quantized_row, const GateSettings& settings, FloatRows out);
+    void run_gated(const WeightMatrix& gate, const WeightMatrix& up, const PreparedRows& rows,
+                   std::int64_t item, int thread, const GateSettings& settings, FloatRows out);
     // Calls product(expert, item, thread) for all work items of the experts that rows use.
     template <class ItemProduct>
     void for_each_item(const ExpertWeights& weights, const Routing& routing, const ItemProduct& product);
@@ -155,7 +168,13 @@ class CpuOps : public HostOps {
     CpuTeam team_;
     WeightSlabs weight_slabs_;
     std::vector<Scratch> scratch_;
-    std::vector<QuantizedBlock> quantized_;  // the activations of the current product
+    // The activations of the current product, in the two orders of prepare().
+    std::vector<QuantizedBlock> quantized_;
+    std::vector<float> groups_;
+    struct RowGroup {
+        std::int64_t begin, rows, place;
+    };
+    std::vector<RowGroup> row_groups_;  // being written to groups_
     std::vector<float> means_;
     struct AdjacentRows {
         int begin, rows;

@@ -23,6 +23,10 @@ const float* bias_of(const ExpertWeights& weights, std::int64_t expert) {
     return weights.bias() == nullptr ? nullptr : weights.bias() + expert * weights.rows();
 }
 
+std::span<const std::int32_t> begins_of(const Routing& routing) {
+    return {routing.begin, static_cast<std::size_t>(routing.experts) + 1};
+}
+
 FloatRows rows_of(FloatRows x, std::int64_t begin, std::int64_t rows) {
     return {x.data == nullptr ? nullptr : x.data + begin * x.columns, rows, x.columns};
 }
@@ -76,7 +80,10 @@ FloatRows CpuOps::gather_rows(FloatRows x, const Routing& routing, const WeightM
     team_.for_each(gathered.rows, [&](std::int64_t i, int) {
         std::copy_n(row_of(i), x.columns, gathered_.data() + i * x.columns);
     });
-    return {gathered_.data(), gathered.rows, x.columns};
+    const FloatRows copied{gathered_.data(), gathered.rows, x.columns};
+    const WeightMatrix* const both[] = {&gate, &up};
+    group_rows(copied, begins_of(routing), both);
+    return copied;
 }
 
 void CpuOps::gated_experts(HiddenRows x, const ExpertWeights& gate, const ExpertWeights& up,
@@ -87,19 +94,20 @@ void CpuOps::gated_experts(HiddenRows x, const ExpertWeights& gate, const Expert
         const std::int64_t begin = routing.begin[expert], rows = pairs_of(routing, expert);
         const GateSettings settings{activation, bias_of(gate, expert), bias_of(up, expert),
                                     added == nullptr ? nullptr : added + begin * 2 * gate.rows()};
-        run_gated(gate.of(expert), up.of(expert), rows_of(gathered, begin, rows), item, thread, begin,
-                  settings, rows_of(host(out), begin, rows));
+        run_gated(gate.of(expert), up.of(expert), {rows_of(gathered, begin, rows), begin, expert}, item,
+                  thread, settings, rows_of(host(out), begin, rows));
     });
 }
 
 void CpuOps::sum_experts(HiddenRows x, const ExpertWeights& down, const Routing& routing, FloatRows out) {
     const FloatRows sorted = rows_of(host(x), 0, routing.begin[routing.experts]);
     products_.resize(std::max(products_.size(), static_cast<std::size_t>(sorted.rows * out.columns)));
-    if (by_integers(down.of(0))) quantize_rows(sorted);
+    const WeightMatrix* const one[] = {&down.of(0)};
+    prepare(sorted, begins_of(routing), one);
     for_each_item(down, routing, [&](std::int64_t expert, std::int64_t item, int thread) {
         const std::int64_t begin = routing.begin[expert];
         const FloatRows rows = rows_of(sorted, begin, pairs_of(routing, expert));
-        Product p = product_of(down.of(expert), rows, item, thread, begin);
+        Product p = product_of(down.of(expert), {rows, begin, expert}, item, thread);
         p.out = products_.data() + begin * out.columns + p.begin;
         p.out_stride = out.columns;
         run(p);

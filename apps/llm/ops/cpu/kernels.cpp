@@ -22,8 +22,8 @@ CpuKernels compiled_cpu_kernels<simd_level>() {
 #else
     constexpr IntegerProduct integers = nullptr, amx = nullptr;
 #endif
-    return {simd_level,   product<>, integers, amx,     quantize,   attention,
-            add_rms_norm, gate,      soft_cap, to_half, scaled_rows};
+    return {simd_level, product<>,    integers, amx,      quantize, rows_for_panel, group,
+            attention,  add_rms_norm, gate,     soft_cap, to_half,  scaled_rows};
 }
 
 }  // namespace voltpile::llm

@@ -16,7 +16,7 @@
 namespace voltpile::llm {
 
 // Columns that one partial sum covers, and matrix rows in a panel. A panel is a part of the matrix that is
-// expanded to fp32 if x has enough rows to make that pay.
+// expanded to fp32 if x has enough rows to make that pay (rows_for_panel).
 constexpr std::int64_t product_columns = 1024;
 constexpr std::int64_t product_weights = 32;
 
@@ -35,6 +35,8 @@ struct Product {
     std::int64_t rows = 0;
     float* out = nullptr;
     std::int64_t out_stride = 0;
+    // x in groups (row_groups.h), for products by panels; nullptr: weights are read from their blocks.
+    const float* groups = nullptr;
     float* panel = nullptr;  // scratch: product_weights * product_columns
     // Of integer_product only.
     const QuantizedBlock* quantized = nullptr;  // x; its rows are quantized_stride(columns) blocks apart
@@ -118,6 +120,10 @@ struct CpuKernels {
     void (*amx_product)(const Product&);
     // Quantizes a row. columns: a multiple of quantized_columns.
     void (*quantize)(const float* x, std::int64_t columns, QuantizedBlock* to);
+    // The fewest rows for which `product` with weights of a format is faster by panels.
+    std::int64_t (*rows_for_panel)(WeightFormat);
+    // Writes (rows, columns) with up to rows_of_group rows as a group of numbers_of_group(columns).
+    void (*group)(const float* x, std::int64_t rows, std::int64_t columns, float* to);
     void (*attention)(const AttentionRows&);
     // x += delta + bias (unless nullptr); out = x * weight / sqrt(mean(x^2) + eps), or x if weight is
     // nullptr; returns the mean. out may be x.

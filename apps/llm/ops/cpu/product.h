@@ -1,7 +1,6 @@
 // Multiplies rows of x with weights (rows of a matrix). Each pair of a row and a weight has one register of
 // partial sums, which accumulates 32 columns at a time in order and is reduced after product_columns columns.
-// The order of summation is the same whether weights come from their blocks or from a panel, and for any tile
-// size.
+// The order of summation is the same for any tile size, and by panels (outer_product.h).
 #pragma once
 
 #include "llm/ops/cpu/formats.h"
@@ -9,6 +8,7 @@
 #include "llm/ops/cpu/formats_32.h"
 #include "llm/ops/cpu/formats_64.h"
 #include "llm/ops/cpu/kernels.h"
+#include "llm/ops/cpu/outer_product.h"
 
 namespace voltpile::llm {
 inline namespace VOLTPILE_TARGET {
@@ -154,26 +154,6 @@ VOLTPILE_INLINE void multiply_weights(Tile tile, std::int64_t weights, std::int6
     multiply_groups<format, 1>(tile, weights, rows, first);
 }
 
-template <WeightFormat format>
-void expand(Bytes w, int columns, float* to) {
-    constexpr int together = Step<format>::parts * step_columns;
-    for (int c = 0; c + together <= columns; c += together, w += Step<format>::bytes) {
-        const Step<format> step(w);
-#pragma GCC unroll 8
-        for (int part = 0; part < Step<format>::parts; ++part) {
-            for (int v = 0; v < step_lanes; ++v, to += lane_count) step.load(part, v).store(to);
-        }
-    }
-    if (const int left = columns % together; left != 0) {
-        std::uint8_t rest[Step<format>::bytes] = {};
-        __builtin_memcpy(rest, w, static_cast<std::size_t>(left * Step<format>::bytes / together));
-        float expanded[step_columns];
-        const Step<format> step(rest);
-        for (int v = 0; v < step_lanes; ++v) step.load(0, v).store(expanded + v * lane_count);
-        __builtin_memcpy(to, expanded, static_cast<std::size_t>(left) * sizeof(float));
-    }
-}
-
 // The operands of weights from j on and the columns from c on.
 template <WeightFormat format>
 VOLTPILE_INLINE Tile tile_at(const Product& p, std::int64_t j, std::int64_t c) {
@@ -201,35 +181,21 @@ void multiply_one_row(const Product& p) {
         multiply<format, 1, 1, true>(tile_at<format>(p, j, c));
 }
 
-// The fewest rows for which expanding weights once is cheaper than in every tile, although panels go through
-// the second-level cache.
-template <WeightFormat format>
-constexpr std::int64_t rows_for_panel = [] {
-    constexpr std::int64_t never = INT64_MAX;
-    if (format == WeightFormat::F32) return never;
-    if (loads_convert<format>) return simd_level == CpuLevel::Avx512 ? never : std::int64_t{48};
-    return std::int64_t{8};
-}();
-
 template <WeightFormat format>
 void product_of(const Product& p) {
     if (p.rows == 1) return multiply_one_row<format>(p);
-    const bool panel = p.rows >= rows_for_panel<format>;
+    if (p.groups != nullptr) return outer_product<format>(p);
     for (std::int64_t j = p.begin; j < p.end; j += product_weights) {
         const std::int64_t weights = p.end - j < product_weights ? p.end - j : product_weights;
-        for (std::int64_t c = 0; c < p.columns; c += product_columns) {
-            Tile tile = tile_at<format>(p, j, c);
-            if (!panel) {
-                multiply_weights<format>(tile, weights, p.rows);
-                continue;
-            }
-            for (std::int64_t i = 0; i < weights; ++i)
-                expand<format>(tile.w + i * p.row_bytes, tile.columns, p.panel + i * product_columns);
-            tile.w = reinterpret_cast<Bytes>(p.panel);
-            tile.row_bytes = product_columns * static_cast<std::int64_t>(sizeof(float));
-            multiply_weights<WeightFormat::F32>(tile, weights, p.rows);
-        }
+        for (std::int64_t c = 0; c < p.columns; c += product_columns)
+            multiply_weights<format>(tile_at<format>(p, j, c), weights, p.rows);
     }
+}
+
+// The fewest rows for which it pays to expand weights once to a panel, instead of in every tile.
+std::int64_t rows_for_panel(WeightFormat format) {
+    if (format != WeightFormat::F16 && format != WeightFormat::BF16 && format != WeightFormat::F32) return 8;
+    return simd_level == CpuLevel::Avx512 ? INT64_MAX : 48;
 }
 
 template <int format = 0>
