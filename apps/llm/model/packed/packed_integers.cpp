@@ -68,7 +68,7 @@ bool put_block(WeightFormat format, const std::int16_t* values, int zero, float 
 
 }  // namespace
 
-PackedIntegers::PackedIntegers(PackedShape shape, IntegerParts parts)
+PackedIntegers::PackedIntegers(const PackedShape& shape, IntegerParts parts)
     : PackedMatrix(shape, format_of(parts, shape.rows, shape.columns, parts.group_of.empty())),
       parts_(std::make_shared<const IntegerParts>(std::move(parts))),
       stored_rows_(shape.rows) {}

@@ -32,7 +32,7 @@ struct IntegerParts {
 // columns were quantized in another order (act-order of GPTQ), unless they are sorted.
 class PackedIntegers final : public PackedMatrix {
   public:
-    PackedIntegers(PackedShape shape, IntegerParts parts);
+    PackedIntegers(const PackedShape& shape, IntegerParts parts);
 
     std::vector<std::span<const std::byte>> parts() const override { return parts_->bytes; }
     bool is_reordered() const override { return !parts_->group_of.empty(); }
