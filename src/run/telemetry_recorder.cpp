@@ -52,7 +52,17 @@ std::vector<std::string> gpus_in(const std::vector<NodeSample>& samples) {
     return gpus;
 }
 
-NodeTelemetry node_telemetry(const std::vector<NodeSample>& samples) {
+// Whether the node has GPUs, as far as these samples tell: a driver that hangs has some.
+bool has_gpus(const std::vector<NodeSample>& samples) {
+    return std::ranges::any_of(samples, [](const NodeSample& each) {
+        return each.gpus.hung || std::ranges::any_of(each.gpus.gpus, [](const GpuSnapshot& gpu) {
+                   return !gpu.bus_id.empty();
+               });
+    });
+}
+
+// had_gpus: earlier samples of this node have GPUs, or its driver hung.
+NodeTelemetry node_telemetry(const std::vector<NodeSample>& samples, bool had_gpus) {
     NodeTelemetry node;
     node.host = host_name();
     for (const NodeSample& sample : samples) node.times_s.push_back(sample.time_s);
@@ -63,8 +73,7 @@ NodeTelemetry node_telemetry(const std::vector<NodeSample>& samples) {
         if (std::ranges::any_of(column.values, known)) node.columns.push_back(std::move(column));
     }
     const std::vector<std::string> gpus = gpus_in(samples);
-    const bool hung = std::ranges::any_of(samples, [](const NodeSample& each) { return each.gpus.hung; });
-    if (!gpus.empty() || hung) {
+    if (had_gpus || has_gpus(samples)) {
         TelemetryColumn& known = node.columns.emplace_back(TelemetryColumn{"gpus_known", "1", "", {}});
         for (const NodeSample& sample : samples) known.values.push_back(sample.gpus.problem.empty());
     }
@@ -119,7 +128,7 @@ TelemetryRecorder::TelemetryRecorder(const Communicator& world, const Plan& plan
         if (std::ranges::find(all, "no") != all.end()) link_.emplace(world);
     }
     watch_ = monitor_->watch();
-    if (watch_) watch_->take();  // those of before
+    if (watch_) had_gpus_ = has_gpus(watch_->take());  // those of before
     only_long_ = request.record == "auto" && !uses_gpus(plan);
     next_write_ = begin_ + (only_long_ ? kLongRun : kIncrement);
 }
@@ -218,7 +227,8 @@ std::optional<NodeTelemetry> TelemetryRecorder::take_samples() {
     if (guard_) note_interventions(samples, rests, clocks);
     if (samples.empty()) return std::nullopt;
     keep_ascending(samples);
-    NodeTelemetry node = node_telemetry(samples);
+    NodeTelemetry node = node_telemetry(samples, had_gpus_);
+    had_gpus_ = had_gpus_ || has_gpus(samples);
     if (guard_) node.columns.push_back({"gpu_rest", "1", "", std::move(rests)});
     if (guard_ && guard_->lowers_clocks())
         node.columns.push_back({"gpu_clock_limit_mhz", "MHz", "", std::move(clocks)});

@@ -88,6 +88,7 @@ class TelemetryRecorder {
     std::deque<PowerIntervention> interventions_;  // later than that
     NodeWatch* watch_ = nullptr;                   // on the first rank of each host
     bool said_hung_ = false;                       // that the driver hangs
+    bool had_gpus_ = false;                        // in a sample so far, or one before
     bool only_long_ = false;                       // records nothing of a run that is shorter than a minute
     bool shares_folder_ = false;                   // with rank 0
     std::optional<TelemetryLink> link_;            // if a host does not

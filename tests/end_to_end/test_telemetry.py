@@ -161,6 +161,18 @@ class Telemetry(Case):
             self.assertLessEqual(known.sum(), 3)
             numpy.testing.assert_array_equal(numpy.isnan(power).any(axis=1), known == 0)
 
+    def test_driver_that_hangs_for_longer_than_files_are_written(self):
+        self.node["gpus"][3] |= {"power_w": [50] * 100, "hang": "power_w", "hang_after": 3}
+        hours = ("--set", "integrate.steps=50000000", "--set", "stop.separation=inf", "--set", "run.time_limit_s=17")
+        self.run_job("a.h5", *RECORD, *hours, expect=STOPPED)
+        known = []
+        for path in sorted((self.folder / "a.h5.parts").glob("telemetry-life-1-*.csv")):
+            lines = path.read_text().splitlines()
+            column = [name.split("|")[0] for name in lines[1].split(",")].index("gpus_known")
+            known += [line.split(",")[column] for line in lines[2:]]
+        self.assertGreater(len(known), 3)
+        self.assertEqual(set(known[3:]), {"0"})
+
     def test_gpu_that_is_lost_midway_has_no_more_values(self):
         self.node["gpus"][3] |= {"power_w": [50, 50, 50], "fail_after": {"power_w": [3, 15]}}
         self.run_job("a.h5", *RECORD)
